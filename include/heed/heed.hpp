@@ -1,0 +1,8 @@
+// heed: exact attention on CPUs. The C++ interface (C++17 and later); includes everything.
+#pragma once
+
+#include "heed/attention.hpp"
+#include "heed/isa.hpp"
+#include "heed/kernels.hpp"
+#include "heed/reference.hpp"
+#include "heed/status.hpp"

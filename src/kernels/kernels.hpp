@@ -1,0 +1,88 @@
+// What each kernel takes and does: one signature per operation of kernels.inc, the same on every row.
+#pragma once
+
+#include <cstdint>
+
+#include "arithmetic.hpp"
+
+namespace heed {
+
+// C[rows x 16 panels] (+)= A[rows x depth] . B[depth x 16 panels], every element one chain of fused multiply-adds over
+// k. Element (k, 16 p + x) of B is b[p * b_panel + k * b_row + x].
+struct Tile {
+  enum Mode {
+    kStore,   // C = chain from +0
+    kExtend,  // C = the chain continued from C
+    kUpdate   // C = fma(C, alpha[r], chain from +0)
+  };
+  const float* a;
+  std::int64_t a_row;
+  const void* b;
+  std::int64_t b_row, b_panel;
+  float* c;
+  std::int64_t c_row;
+  std::int32_t rows, panels, depth;
+  Mode mode;
+  const float* alpha;  // [rows], kUpdate only
+
+  // Keys that a row needs, [begin, end) per row; null: all. With keys_are_columns (scores) panels outside may be left
+  // unwritten; otherwise (weighted sum) steps of depth outside may be left out, because A is +0 there and B finite.
+  const std::int32_t *begin, *end;
+  bool keys_are_columns;
+};
+
+// Scores of a few rows against row-major keys: s[r][j] = chain over d of q[r][d] * k[j][d].
+struct Scores {
+  const float* q;  // already scaled
+  std::int64_t q_row;
+  const void* k;
+  std::int64_t k_row;
+  float* s;
+  std::int64_t s_row;
+  std::int64_t rows, keys, D;
+};
+
+// Steps 5 and 6 for one block: s becomes p (+0 where not attended, up to the end of the last panel).
+struct SoftmaxStep {
+  float* s;
+  std::int64_t s_row;  // a multiple of 16
+  std::int32_t rows, panels;
+  const std::uint64_t* attended;  // [rows][kAttendedWords], bit j of the block's keys; null: all of 16 panels
+  std::int64_t attended_row;      // 0: one set of words for all rows
+  float* m;                       // [rows], the running maximum
+  float* lanes;                   // [rows][16], the row sum's lanes
+  float* alpha;                   // [rows], out: what the weighted sum so far is multiplied by; 1 for an empty row
+};
+
+namespace op {
+
+using dot = float(const void* a, const void* b, std::int64_t n);
+
+// out[d] = x[d] * scale
+using scale_row = void(const void* x, float scale, float* out, std::int64_t n);
+
+using scores = void(const Scores&);
+
+// Panels of 16 keys, transposed: out[(j / 16) * D * 16 + d * 16 + j % 16] = k[j][d]; the last panel is filled with +0.
+using pack_keys = void(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out);
+
+// Panels of 16 columns: out[(d / 16) * out_panel + j * 16 + d % 16] = v[j][d], filled with +0. True if every v is
+// finite.
+using pack_values = bool(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
+                         std::int64_t out_panel);
+
+using tile = void(const Tile&);
+
+using softmax_step = void(const SoftmaxStep&);
+
+// A whole row: weights and lse.
+using softmax = float(const void* x, float* weights, std::int64_t n);
+
+// Step 8: the state (m, l, o) takes in (m2, l2, o2). Neither is empty.
+using merge = void(float* m, float* l, float* o, float m2, float l2, const float* o2, std::int64_t Dv);
+
+// Step 9: out = o / l, and lse unless null. sink -inf: none.
+using finish = void(float m, float l, const float* o, float sink, void* out, float* lse, std::int64_t Dv);
+
+}  // namespace op
+}  // namespace heed
