@@ -1,0 +1,128 @@
+#include <cinttypes>
+
+#include "api/memory.hpp"
+#include "api/status.hpp"
+#include "api/validate.hpp"
+#include "driver/attention.hpp"
+#include "driver/kernels.hpp"
+
+using namespace heed;
+
+namespace {
+
+constexpr heed_allocator kDefaultAllocator{};
+
+Rows rows_of(const heed_matrix& m) {
+  return {static_cast<const float*>(m.data), m.rows, m.cols, m.stride == 0 ? m.cols : m.stride};
+}
+MutableRows rows_of(const heed_matrix_out& m) {
+  return {static_cast<float*>(m.data), m.rows, m.cols, m.stride == 0 ? m.cols : m.stride};
+}
+
+heed_code check_equal(const char* a_name, std::int64_t a, const char* b_name, std::int64_t b, heed_status* status) {
+  if (a == b) return HEED_OK;
+  return api::fail(status, HEED_INVALID_ARGUMENT, "%s: is %" PRId64 ", must equal %s = %" PRId64, a_name, a, b_name, b);
+}
+
+heed_code out_of_memory(std::size_t bytes, heed_status* status) {
+  return api::fail(status, HEED_OUT_OF_MEMORY, "malloc: no memory for %zu bytes", bytes);
+}
+
+template <class... Matrices>
+heed_code check_present(heed_status* status, const Matrices*... matrices) {
+  if (((matrices != nullptr) && ...)) return HEED_OK;
+  return api::fail(status, HEED_INVALID_ARGUMENT, "arguments: a matrix is null");
+}
+
+}  // namespace
+
+float heed_dot(const float* a, const float* b, int64_t n) noexcept {
+  if (n < 0 || (n > 0 && (a == nullptr || b == nullptr))) return __builtin_nanf("");
+  return dispatch::choice().table->dot[dispatch::f32](a, b, n);
+}
+
+float heed_softmax(const float* x, float* weights, int64_t n) noexcept {
+  if (n < 0 || (n > 0 && (x == nullptr || weights == nullptr))) return __builtin_nanf("");
+  return dispatch::choice().table->softmax[dispatch::f32](x, weights, n);
+}
+
+#define HEED_RETURN_IF_FAILED(check) \
+  if (const heed_code failed = (check); failed != HEED_OK) return failed
+
+heed_code heed_scores(const heed_matrix* q, const heed_matrix* k, float scale, const heed_matrix_out* s,
+                      heed_status* status) noexcept {
+  heed_code code = HEED_OK;
+  const dispatch::Table* table = api::table_or_fail(status, &code);
+  if (table == nullptr) return code;
+  HEED_RETURN_IF_FAILED(check_present(status, q, k, s));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("q", *q), status));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("k", *k), status));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("s", *s), status));
+  HEED_RETURN_IF_FAILED(check_equal("k.cols", k->cols, "q.cols", q->cols, status));
+  HEED_RETURN_IF_FAILED(check_equal("s.rows", s->rows, "q.rows", q->rows, status));
+  HEED_RETURN_IF_FAILED(check_equal("s.cols", s->cols, "k.rows", k->rows, status));
+  const std::size_t bytes = static_cast<std::size_t>(scores_floats(rows_of(*q))) * sizeof(float);
+  api::Scratch scratch(kDefaultAllocator, bytes);
+  if (scratch.data() == nullptr) return out_of_memory(bytes, status);
+  run_scores(*table, rows_of(*q), rows_of(*k), scale, rows_of(*s), static_cast<float*>(scratch.data()));
+  return api::succeed(status);
+}
+
+heed_code heed_weighted_sum(const heed_matrix* weights, const heed_matrix* v, const heed_matrix* accumulator,
+                            const heed_matrix_out* out, heed_status* status) noexcept {
+  heed_code code = HEED_OK;
+  const dispatch::Table* table = api::table_or_fail(status, &code);
+  if (table == nullptr) return code;
+  HEED_RETURN_IF_FAILED(check_present(status, weights, v, out));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("weights", *weights), status));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("v", *v), status));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("out", *out), status));
+  HEED_RETURN_IF_FAILED(check_equal("v.rows", v->rows, "weights.cols", weights->cols, status));
+  HEED_RETURN_IF_FAILED(check_equal("out.rows", out->rows, "weights.rows", weights->rows, status));
+  HEED_RETURN_IF_FAILED(check_equal("out.cols", out->cols, "v.cols", v->cols, status));
+  Rows start{};
+  if (accumulator != nullptr) {
+    HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("accumulator", *accumulator), status));
+    HEED_RETURN_IF_FAILED(check_equal("accumulator.rows", accumulator->rows, "out.rows", out->rows, status));
+    HEED_RETURN_IF_FAILED(check_equal("accumulator.cols", accumulator->cols, "out.cols", out->cols, status));
+    start = rows_of(*accumulator);
+  }
+  alignas(64) float scratch[kWeightedSumFloats];
+  run_weighted_sum(*table, rows_of(*weights), rows_of(*v), start, rows_of(*out), scratch);
+  return api::succeed(status);
+}
+
+heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_matrix_out* out, float* lse,
+                      heed_status* status) noexcept {
+  heed_code code = HEED_OK;
+  const dispatch::Table* table = api::table_or_fail(status, &code);
+  if (table == nullptr) return code;
+  HEED_RETURN_IF_FAILED(check_present(status, s, v, out));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("s", *s), status));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("v", *v), status));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("out", *out), status));
+  HEED_RETURN_IF_FAILED(check_equal("v.rows", v->rows, "s.cols", s->cols, status));
+  HEED_RETURN_IF_FAILED(check_equal("out.rows", out->rows, "s.rows", s->rows, status));
+  HEED_RETURN_IF_FAILED(check_equal("out.cols", out->cols, "v.cols", v->cols, status));
+  if (s->rows == 0 || v->cols == 0) return api::succeed(status);
+
+  // One head of attention whose scores are there already.
+  Problem problem{};
+  heed_attention_args& args = problem.args;
+  args.B = args.Hq = args.Hkv = args.D = 1;
+  args.Lq = s->rows;
+  args.Lkv = s->cols;
+  args.Dv = v->cols;
+  args.v = {v->data, 0, 0, rows_of(*v).stride, HEED_F32};
+  args.out = {out->data, 0, 0, rows_of(*out).stride, HEED_F32};
+  args.lse = lse;
+  args.lse_stride_token = 1;
+  problem.group = 1;
+  problem.scores = static_cast<const float*>(s->data);
+  problem.scores_row = rows_of(*s).stride;
+  const Plan plan = make_plan(problem);
+  api::Scratch scratch(kDefaultAllocator, plan.worker_bytes);
+  if (scratch.data() == nullptr) return out_of_memory(plan.worker_bytes, status);
+  run_attention(problem, plan, *table, scratch.data(), nullptr);
+  return api::succeed(status);
+}

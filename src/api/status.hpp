@@ -1,0 +1,25 @@
+// How a call says what is wrong.
+#pragma once
+
+#include "dispatch/table.hpp"
+#include "heed/heed.h"
+
+namespace heed::api {
+
+// Fills status (unless null) with a one-line message "argument: why" and returns code.
+__attribute__((format(printf, 3, 4))) heed_code fail(heed_status* status, heed_code code, const char* format, ...);
+
+// Says that nothing is wrong.
+inline heed_code succeed(heed_status* status) {
+  if (status != nullptr) {
+    status->code = HEED_OK;
+    status->message[0] = '\0';
+  }
+  return HEED_OK;
+}
+
+// The row that a call with a status works with; null after it has failed because HEED_ISA or force_isa cannot be
+// served.
+const dispatch::Table* table_or_fail(heed_status* status, heed_code* code);
+
+}  // namespace heed::api

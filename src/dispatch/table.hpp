@@ -1,0 +1,39 @@
+// The table of function pointers that a call works with, and who chooses it.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/heed.h"
+#include "kernels/kernels.hpp"
+
+namespace heed::dispatch {
+
+inline constexpr int kTypes = 4;  // storage types, as in heed_type
+
+// Row of the ISA table: what it is, and its kernels by operation and storage type (null: the row has none).
+struct Table {
+  const char* name;
+  bool fma;
+  bool automatic;
+  std::uint32_t needs;
+#define HEED_OP(name) op::name* name[kTypes];
+#include "kernels/kernels.inc"
+};
+
+inline constexpr int f32 = HEED_F32, f16 = HEED_F16, bf16 = HEED_BF16, int8 = HEED_INT8;
+
+// Rows of this build, best first.
+int row_count();
+const Table& row(int index);
+bool supported(const Table& row);
+
+// The row in use. While HEED_ISA or force_isa names one that cannot run, `failure` explains and `table` is the best
+// row.
+struct Choice {
+  const Table* table;
+  const char* failure;  // null: none; else the name that was asked for
+};
+Choice choice();
+void force(const char* name);  // null: the automatic choice
+
+}  // namespace heed::dispatch

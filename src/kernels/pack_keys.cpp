@@ -1,0 +1,31 @@
+// Copies keys into panels: 16 keys side by side for each d, so that lane = key. Moves numbers, computes nothing.
+//
+// Bound: the shuffles of the transposition, 8 per 4 x 8 numbers, and the stores. Keys behind the last whole vector and
+// the last D mod 4 elements are copied one by one; lanes without a key are +0.
+#include "simd/transpose.hpp"
+
+namespace heed::HEED_ROW {
+
+void pack_keys_f32(const void* k_data, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
+  const float* k = static_cast<const float*>(k_data);
+  for (std::int64_t j = 0; j < keys; j += kLanes) {
+    float* panel = out + j / kPanel * D * kPanel + j % kPanel;
+    std::int64_t d = 0;
+    if (j + kLanes <= keys) {
+      for (; d + 4 <= D; d += 4) {
+        const FourColumns columns = load_four_columns(k + j * k_row + d, k_row);
+        for (int c = 0; c < 4; ++c) store(panel + (d + c) * kPanel, columns.column[c]);
+      }
+    }
+    for (; d < D; ++d) {
+      for (int x = 0; x < kLanes; ++x) panel[d * kPanel + x] = j + x < keys ? k[(j + x) * k_row + d] : 0.0f;
+    }
+  }
+  // The last panel's vectors behind the keys.
+  for (std::int64_t j = (keys + kLanes - 1) / kLanes * kLanes; j % kPanel != 0; j += kLanes) {
+    float* panel = out + j / kPanel * D * kPanel + j % kPanel;
+    for (std::int64_t d = 0; d < D; ++d) store(panel + d * kPanel, broadcast(0.0f));
+  }
+}
+
+}  // namespace heed::HEED_ROW

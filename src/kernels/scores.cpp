@@ -1,0 +1,116 @@
+// Scores of a few query rows against row-major keys, transposed in registers on the way.
+//
+//   s(r, j) = fma(q'_rd, k_jd, s(r, j)) for d = 0 ... D-1, from +0                                             (step 2)
+//
+// Lane = key: four neighbouring d of kLanes keys are loaded, turned into four columns, and each column is multiplied by
+// its q'_d for every row. R rows x G groups of kLanes keys are in flight.
+//
+// Registers (8 lanes): R * G accumulators (4 to 8), 4 columns, 4 loads in the making, 1 broadcast: at most 16 with G =
+// 4 for one and two rows, G = 2 for three and four. Bound: one row by the 8 shuffles per 4 x 8 numbers (two ports: 8
+// numbers a cycle) and by latency, which is why G chains run side by side; four rows by the multiply-adds. More rows
+// than a few are cheaper through pack_keys and tile, with the same bits.
+//
+// Tails: keys and elements behind the last whole vector go through a small zero-filled buffer, so nothing beyond them
+// is read; a key that isn't there only fills lanes that aren't stored.
+#include "simd/transpose.hpp"
+
+namespace heed::HEED_ROW {
+namespace {
+
+template <int R, int G>
+struct Chains {
+  Floats s[R][G];
+};
+
+// Continues all chains over `depth` <= 4 columns of keys at k.
+template <int R, int G>
+HEED_INLINE void extend(Chains<R, G>& chains, const float* const (&q)[R], std::int64_t d, const float* k,
+                        std::int64_t k_row, int depth) {
+#pragma GCC unroll 4
+  for (int g = 0; g < G; ++g) {
+    const FourColumns keys = load_four_columns(k + g * kLanes * k_row, k_row);
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; ++c) {
+      if (c >= depth) break;
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) chains.s[r][g] = fma(broadcast(q[r][d + c]), keys.column[c], chains.s[r][g]);
+    }
+  }
+}
+
+// Copies a piece of at most 4 columns of `keys` keys, +0 around it.
+template <int G>
+HEED_INLINE void copy_piece(float (&piece)[G * kLanes * 4], const float* k, std::int64_t k_row, std::int64_t keys,
+                            int depth) {
+  for (int j = 0; j < G * kLanes; ++j) {
+    for (int c = 0; c < 4; ++c) piece[j * 4 + c] = j < keys && c < depth ? k[j * k_row + c] : 0.0f;
+  }
+}
+
+// Scores of R rows against the G * kLanes keys at k, of which `keys` exist.
+template <int R, int G>
+HEED_INLINE void group(const Scores& t, std::int64_t r0, std::int64_t j, std::int64_t keys) {
+  const float* k = static_cast<const float*>(t.k) + j * t.k_row;
+  const float* q[R];
+  Chains<R, G> chains;
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+    q[r] = t.q + (r0 + r) * t.q_row;
+#pragma GCC unroll 4
+    for (int g = 0; g < G; ++g) chains.s[r][g] = broadcast(0.0f);
+  }
+  const bool whole = keys == G * kLanes;
+  std::int64_t d = 0;
+  if (whole) {
+    for (; d + 4 <= t.D; d += 4) extend(chains, q, d, k + d, t.k_row, 4);
+  }
+  for (; d < t.D; d += 4) {
+    const int depth = t.D - d < 4 ? static_cast<int>(t.D - d) : 4;
+    alignas(64) float piece[G * kLanes * 4];
+    copy_piece<G>(piece, k + d, t.k_row, keys, depth);
+    extend(chains, q, d, piece, 4, depth);
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+    float* s = t.s + (r0 + r) * t.s_row + j;
+#pragma GCC unroll 4
+    for (int g = 0; g < G; ++g) {
+      const std::int64_t left = keys - g * kLanes;
+      if (left >= kLanes) {
+        store(s + g * kLanes, chains.s[r][g]);
+      } else if (left > 0) {
+        store_tail(s + g * kLanes, chains.s[r][g], left);
+      }
+    }
+  }
+}
+
+template <int R, int G>
+HEED_INLINE void rows(const Scores& t, std::int64_t r) {
+  std::int64_t j = 0;
+  for (; j + G * kLanes <= t.keys; j += G * kLanes) group<R, G>(t, r, j, G * kLanes);
+  for (; j + kLanes <= t.keys; j += kLanes) group<R, 1>(t, r, j, kLanes);
+  if (j < t.keys) group<R, 1>(t, r, j, t.keys - j);
+}
+
+}  // namespace
+
+void scores_f32(const Scores& t) {
+  std::int64_t r = 0;
+  for (; r + 4 <= t.rows; r += 4) rows<4, 2>(t, r);
+  switch (t.rows - r) {
+    case 3:
+      rows<3, 2>(t, r);
+      break;
+    case 2:
+      rows<2, 4>(t, r);
+      break;
+    case 1:
+      rows<1, 4>(t, r);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace heed::HEED_ROW

@@ -1,0 +1,138 @@
+// Softmax of one row: weights and log-sum-exp.
+//
+//   (m, l) of the row by steps 5, 6 and 8, so that lse = m + ln l has the bits of attention's
+//   weight_j = p_j * f      f = 2^((m_block - mu) * log2e) / l      m_block: the maximum that the block's p were taken
+//   against
+//
+// A row of up to kKept blocks keeps its p in `weights` between the passes and multiplies them by f; a longer one, which
+// would have left the cache, computes p again from x: 12 bytes of traffic per element in place of 16, for the same
+// bits.
+//
+// Registers: 7 constants of 2^x, mu, log2e, 2 sums. Bound: 12 floating-point operations per vector and pass on two
+// ports, or memory. l = 0: weights +0, lse -inf. A NaN makes everything NaN; +inf and no NaN: weights NaN, lse +inf,
+// which is why NaNs are looked for in x itself. Tails: elements behind the row are -inf, whose p is exactly +0.
+#include "simd/math.hpp"
+
+namespace heed::HEED_ROW {
+namespace {
+
+constexpr std::int64_t kKept = 128;  // 16384 elements, 64 KiB: what stays in a second-level cache
+
+HEED_INLINE float finite_or_zero(float m) { return m == -kInfinity ? 0.0f : m; }
+HEED_INLINE std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+// Vector i of a block with n elements, -inf behind them.
+HEED_INLINE Floats load_or_excluded(const float* x, std::int64_t i, std::int64_t n) {
+  const std::int64_t left = n - i;
+  if (left >= kLanes) return load(x + i);
+  alignas(64) float lanes[kLanes];
+  for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = lane < left ? x[i + lane] : -kInfinity;
+  return Floats::load_aligned(lanes);
+}
+
+HEED_INLINE void store_existing(float* p, Floats value, std::int64_t i, std::int64_t n) {
+  const std::int64_t left = n - i;
+  if (left >= kLanes) {
+    store(p + i, value);
+  } else if (left > 0) {
+    store_tail(p + i, value, left);
+  }
+}
+
+HEED_INLINE float running_maximum(const float* x, std::int64_t n, float m, Floats& not_a_number) {
+  Floats top[kVectors];
+  for (int v = 0; v < kVectors; ++v) top[v] = broadcast(m);
+  for (std::int64_t i = 0; i < n; i += kPanel) {
+    for (int v = 0; v < kVectors; ++v) {
+      const Floats s = load_or_excluded(x, i + v * kLanes, n);
+      not_a_number = select(s != s, s, not_a_number);
+      top[v] = max(s, top[v]);
+    }
+  }
+  for (int v = 1; v < kVectors; ++v) top[0] = max(top[v], top[0]);
+  return max_of_lanes(top[0]);
+}
+
+struct Split {
+  float m = -kInfinity;
+  Floats lanes[kVectors];
+};
+
+// Takes one block into the split's running state; writes p unless null.
+HEED_INLINE void step(Split& split, const float* x, std::int64_t n, float* p, Floats& not_a_number) {
+  const float m = running_maximum(x, n, split.m, not_a_number);
+  const float mu = finite_or_zero(m);
+  const Floats alpha = broadcast(exp_nonpositive(split.m - mu));
+  Floats sums[kVectors];
+  for (int v = 0; v < kVectors; ++v) sums[v] = broadcast(0.0f);
+  for (std::int64_t i = 0; i < n; i += kPanel) {
+    for (int v = 0; v < kVectors; ++v) {
+      const Floats weight = exp_nonpositive(load_or_excluded(x, i + v * kLanes, n) - broadcast(mu));
+      sums[v] = sums[v] + weight;
+      if (p != nullptr) store_existing(p, weight, i + v * kLanes, n);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) split.lanes[v] = fma(split.lanes[v], alpha, sums[v]);
+  split.m = m;
+}
+
+HEED_INLINE float sum(const Split& split) {
+  alignas(64) float lanes[kPanel];
+  for (int v = 0; v < kVectors; ++v) split.lanes[v].store_aligned(lanes + v * kLanes);
+  return sum_lanes(lanes);
+}
+
+HEED_INLINE bool any_nan(Floats x) {
+  alignas(64) float lanes[kLanes];
+  x.store_aligned(lanes);
+  bool found = false;
+  for (int i = 0; i < kLanes; ++i) found = found || lanes[i] != lanes[i];
+  return found;
+}
+
+}  // namespace
+
+float softmax_f32(const void* x_data, float* weights, std::int64_t n) {
+  const float* x = static_cast<const float*>(x_data);
+  const bool keep = n <= kKept * kBlock;
+  float maxima[kKept];
+  float m = -kInfinity, l = 0.0f;
+  Floats not_a_number = broadcast(0.0f);
+  for (std::int64_t begin = 0; begin < n; begin += kSplit) {
+    const std::int64_t end = least(begin + kSplit, n);
+    Split split;
+    for (int v = 0; v < kVectors; ++v) split.lanes[v] = broadcast(0.0f);
+    for (std::int64_t j = begin; j < end; j += kBlock) {
+      step(split, x + j, least(kBlock, end - j), keep ? weights + j : nullptr, not_a_number);
+      if (keep) maxima[j / kBlock] = split.m;
+    }
+    if (begin == 0) {
+      m = split.m;
+      l = sum(split);
+    } else {
+      merge_f32(&m, &l, nullptr, split.m, sum(split), nullptr, 0);
+    }
+  }
+
+  const float mu = finite_or_zero(m);
+  for (std::int64_t begin = 0; begin < n; begin += kSplit) {
+    const std::int64_t end = least(begin + kSplit, n);
+    float block_m = -kInfinity;
+    for (std::int64_t j = begin; j < end; j += kBlock) {
+      const std::int64_t keys = least(kBlock, end - j);
+      block_m = keep ? maxima[j / kBlock] : running_maximum(x + j, keys, block_m, not_a_number);
+      const Floats factor = broadcast(l == 0.0f ? 0.0f : exp_nonpositive(block_m - mu) / l);
+      const Floats block_mu = broadcast(finite_or_zero(block_m));
+      for (std::int64_t i = 0; i < keys; i += kLanes) {
+        const Floats p = keep ? load_or_excluded(weights + j, i, keys)
+                              : exp_nonpositive(load_or_excluded(x + j, i, keys) - block_mu);
+        store_existing(weights + j, canonical(p * factor), i, keys);
+      }
+    }
+  }
+  if (l == 0.0f) return -kInfinity;
+  if (l != l && !any_nan(not_a_number)) return kInfinity;
+  return canonical(m + ln(l));
+}
+
+}  // namespace heed::HEED_ROW

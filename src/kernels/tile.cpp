@@ -1,0 +1,153 @@
+// The register loop behind scores and weighted sum: C (+)= A . B, every element one chain of fused multiply-adds.
+//
+//   scores        C = s, A = q', B = a panel of keys      s = fma(q'_d, k_d, s) for d = 0 ... D-1, from +0     (step 2)
+//   weighted sum  C = o, A = p,  B = a panel of values    b = fma(p_j, v_j, b) over j in order, from +0;
+//                                                         o = fma(o, a, b)                                     (step 7)
+//
+// R rows x P panels of 16 columns stay in registers while k runs; per k, each row's a is broadcast once.
+//
+// Registers (8 lanes, 16 of them): 6 rows x 1 panel = 12 accumulators + 2 loads of B + 1 broadcast = 15. Per k: 12
+// multiply-adds on two ports = 6 cycles, in which 8 loads fit. A multiply-add takes 4 cycles to finish, so fewer than 8
+// accumulators leave the ports waiting: with fewer rows more panels go side by side (Shape).
+//
+// Order: panels outside, rows inside. A panel of B (16 columns x 128 k = 8 KiB) then stays in the first-level cache
+// while the rows' A passes by; the other way round B would be read from the second level once per 6 rows.
+//
+// Excluded keys: the rows of one register tile may need different keys; the tile runs over their union. Where keys are
+// columns, what is computed too much is never read. Where keys are steps of depth, A is +0 and B finite there, so the
+// chains keep their bits (a chain may turn -0 into +0, which no result shows). Tails: none, panels are whole; C and B
+// are the caller's padded buffers, or B is row-major with whole panels.
+#include "simd/floats.hpp"
+
+namespace heed::HEED_ROW {
+namespace {
+
+// How many rows a register tile has, and how many panels it takes for a remainder of 1 ... 5 rows.
+// THE TABLE of tile shapes: registers = rows * panels * vectors per panel + loads + 1.
+template <int Lanes>
+struct Shape;
+template <>
+struct Shape<4> {  // 16 registers, 4 vectors per panel
+  static constexpr int rows = 2;
+  static constexpr int panels[6] = {0, 2, 1, 0, 0, 0};
+};
+template <>
+struct Shape<8> {  // 16 registers, 2 vectors per panel
+  static constexpr int rows = 6;
+  static constexpr int panels[6] = {0, 4, 2, 2, 1, 1};
+};
+template <>
+struct Shape<16> {  // 32 registers, 1 vector per panel
+  static constexpr int rows = 6;
+  static constexpr int panels[6] = {0, 8, 4, 4, 2, 2};
+};
+
+struct Union {
+  std::int32_t begin, end;
+};
+
+HEED_INLINE Union keys_of(const Tile& t, std::int32_t r0, int rows, std::int32_t all) {
+  if (t.end == nullptr) return {0, all};
+  Union u{t.begin[r0], t.end[r0]};
+  for (int r = 1; r < rows; ++r) {
+    if (t.begin[r0 + r] < u.begin) u.begin = t.begin[r0 + r];
+    if (t.end[r0 + r] > u.end) u.end = t.end[r0 + r];
+  }
+  return u;
+}
+
+// R rows from r0, P panels from p.
+template <int R, int P>
+HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::int32_t first, std::int32_t last) {
+  constexpr int V = P * kVectors;
+  float* c = t.c + r0 * t.c_row + p * kPanel;
+  Floats chain[R][V];
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < V; ++v) {
+      chain[r][v] = t.mode == Tile::kExtend ? load(c + r * t.c_row + v * kLanes) : broadcast(0.0f);
+    }
+  }
+  const float* a[R];
+  for (int r = 0; r < R; ++r) a[r] = t.a + (r0 + r) * t.a_row;
+  const float* b = static_cast<const float*>(t.b) + p * t.b_panel + first * t.b_row;
+  for (std::int64_t k = first; k < last; ++k, b += t.b_row) {
+    Floats row[V];
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) row[v] = load(b + v / kVectors * t.b_panel + v % kVectors * kLanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const Floats weight = broadcast(a[r][k]);
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) chain[r][v] = fma(weight, row[v], chain[r][v]);
+    }
+  }
+  if (t.mode == Tile::kUpdate) {
+    for (int r = 0; r < R; ++r) {
+      const Floats alpha = broadcast(t.alpha[r0 + r]);
+      for (int v = 0; v < V; ++v) {
+        float* o = c + r * t.c_row + v * kLanes;
+        store(o, fma(load(o), alpha, chain[r][v]));
+      }
+    }
+  } else {
+    for (int r = 0; r < R; ++r) {
+      for (int v = 0; v < V; ++v) store(c + r * t.c_row + v * kLanes, chain[r][v]);
+    }
+  }
+}
+
+// All rows from r0 on, in the panels p ... p + P - 1. Returns how many rows were done.
+template <int R, int P>
+HEED_INLINE void rows_in(const Tile& t, std::int32_t r0, std::int32_t p) {
+  const Union u = keys_of(t, r0, R, t.keys_are_columns ? t.panels * kPanel : t.depth);
+  if (t.keys_are_columns) {
+    if ((p + P) * kPanel > u.begin && p * kPanel < u.end) registers<R, P>(t, r0, p, 0, t.depth);
+  } else {
+    registers<R, P>(t, r0, p, u.begin, u.end);
+  }
+}
+
+// The last R < Shape::rows rows from r0, with as many panels side by side as fill the registers.
+template <int R>
+HEED_INLINE void remainder(const Tile& t, std::int32_t r0) {
+  constexpr int P = Shape<kLanes>::panels[R];
+  std::int32_t p = 0;
+  if constexpr (P > 0) {
+    for (; p + P <= t.panels; p += P) rows_in<R, P>(t, r0, p);
+    if constexpr (P > 2) {
+      for (; p + 2 <= t.panels; p += 2) rows_in<R, 2>(t, r0, p);
+    }
+    for (; p < t.panels; ++p) rows_in<R, 1>(t, r0, p);
+  }
+}
+
+}  // namespace
+
+void tile_f32(const Tile& t) {
+  constexpr int R = Shape<kLanes>::rows;
+  const std::int32_t whole = t.rows / R * R;
+  for (std::int32_t p = 0; p < t.panels; ++p) {
+    for (std::int32_t r = 0; r < whole; r += R) rows_in<R, 1>(t, r, p);
+  }
+  switch (t.rows - whole) {
+    case 5:
+      remainder<5>(t, whole);
+      break;
+    case 4:
+      remainder<4>(t, whole);
+      break;
+    case 3:
+      remainder<3>(t, whole);
+      break;
+    case 2:
+      remainder<2>(t, whole);
+      break;
+    case 1:
+      remainder<1>(t, whole);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace heed::HEED_ROW

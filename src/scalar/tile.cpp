@@ -1,0 +1,40 @@
+// The register loop behind scores and weighted sum: C (+)= A . B, every element one chain of fused multiply-adds.
+//
+//   scores        C = s, A = q', B = a panel of keys      s = fma(q'_d, k_d, s) for d = 0 ... D-1, from +0     (step 2)
+//   weighted sum  C = o, A = p,  B = a panel of values    b = fma(p_j, v_j, b) over j in order, from +0;
+//                                                         o = fma(o, a, b)                                     (step 7)
+//
+// Keys that no row needs are left out here as they are on the other rows: see Tile::begin and Tile::end.
+#include "scalar/scalar.hpp"
+
+namespace heed::HEED_ROW {
+
+void tile_f32(const Tile& t) {
+  const float* b = static_cast<const float*>(t.b);
+  for (std::int32_t p = 0; p < t.panels; ++p) {
+    for (std::int32_t r = 0; r < t.rows; ++r) {
+      std::int32_t first = 0, last = t.depth;
+      if (t.end != nullptr && t.keys_are_columns) {
+        if (p * kPanel >= t.end[r] || (p + 1) * kPanel <= t.begin[r]) continue;
+      } else if (t.end != nullptr) {
+        first = t.begin[r];
+        last = t.end[r];
+      }
+      const float* a = t.a + r * t.a_row;
+      float* c = t.c + r * t.c_row + p * kPanel;
+      float chains[kPanel];
+      for (int x = 0; x < kPanel; ++x) chains[x] = t.mode == Tile::kExtend ? c[x] : 0.0f;
+      for (std::int32_t k = first; k < last; ++k) {
+        const float* row = b + p * t.b_panel + k * t.b_row;
+        for (int x = 0; x < kPanel; ++x) chains[x] = fma(a[k], row[x], chains[x]);
+      }
+      if (t.mode == Tile::kUpdate) {
+        for (int x = 0; x < kPanel; ++x) c[x] = fma(c[x], t.alpha[r], chains[x]);
+      } else {
+        for (int x = 0; x < kPanel; ++x) c[x] = chains[x];
+      }
+    }
+  }
+}
+
+}  // namespace heed::HEED_ROW

@@ -1,0 +1,112 @@
+// Vectors of floats for one row of the ISA table, and everything that the kernels do with them. The only users of xsimd
+// are the files of this folder: they own what decides bits (fused multiply-add, maximum, reductions) and what xsimd
+// does slowly or differently from version to version (transpositions, tails).
+//
+// Built on the interface of xsimd 13.2. Nothing here may become a symbol of its own: another row, or the rest of the
+// library, would then run this row's instructions. So all is forced inline, and there are no std containers or
+// algorithms.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <xsimd/xsimd.hpp>
+
+#include "arithmetic.hpp"
+#include "kernels/declare_row.inc"
+#include "kernels/kernels.hpp"
+
+#if XSIMD_VERSION_MAJOR < 13 || (XSIMD_VERSION_MAJOR == 13 && XSIMD_VERSION_MINOR < 2)
+#error "heed needs xsimd 13.2 or later; an older one was found first on the include path"
+#endif
+
+#define HEED_INLINE inline __attribute__((always_inline))
+
+namespace heed::HEED_ROW {
+
+using Arch = HEED_ROW_ARCH;
+using Floats = xsimd::batch<float, Arch>;
+using Words = xsimd::batch<std::uint32_t, Arch>;
+using Mask = xsimd::batch_bool<float, Arch>;
+
+inline constexpr int kLanes = static_cast<int>(Floats::size);
+inline constexpr int kVectors = kPanel / kLanes;  // vectors in a panel
+static_assert(kPanel % kLanes == 0, "a panel is a whole number of vectors");
+
+#if XSIMD_WITH_EMULATED  // a define of the row's flags
+inline constexpr bool kEmulated = true;
+#else
+inline constexpr bool kEmulated = false;
+#endif
+
+inline constexpr float kInfinity = __builtin_inff();
+
+HEED_INLINE Floats load(const float* p) { return Floats::load_unaligned(p); }
+HEED_INLINE void store(float* p, Floats x) { x.store_unaligned(p); }
+HEED_INLINE Floats broadcast(float x) { return Floats(x); }
+
+// The first n < kLanes floats, +0 behind them; touches nothing else.
+HEED_INLINE Floats load_tail(const float* p, std::int64_t n) {
+  alignas(64) float lanes[kLanes] = {};
+  for (std::int64_t x = 0; x < n; ++x) lanes[x] = p[x];
+  return Floats::load_aligned(lanes);
+}
+
+HEED_INLINE void store_tail(float* p, Floats value, std::int64_t n) {
+  alignas(64) float lanes[kLanes];
+  value.store_aligned(lanes);
+  for (std::int64_t x = 0; x < n; ++x) p[x] = lanes[x];
+}
+
+// a * b + c: one rounding on rows that are declared so, two on the others. xsimd's own is not fused on an emulated
+// batch.
+HEED_INLINE Floats fma(Floats a, Floats b, Floats c) {
+  if constexpr (HEED_ROW_FMA != 0 && kEmulated) {
+    alignas(64) float x[kLanes], y[kLanes], z[kLanes];
+    a.store_aligned(x);
+    b.store_aligned(y);
+    c.store_aligned(z);
+    for (int i = 0; i < kLanes; ++i) z[i] = __builtin_fmaf(x[i], y[i], z[i]);
+    return Floats::load_aligned(z);
+  } else {
+    return xsimd::fma(a, b, c);
+  }
+}
+
+HEED_INLINE float fma(float a, float b, float c) {
+  if constexpr (HEED_ROW_FMA != 0) {
+    return __builtin_fmaf(a, b, c);
+  } else {
+    return a * b + c;
+  }
+}
+
+// Which operand a NaN or a pair of zeros of either sign gives is unspecified: nothing may depend on it.
+HEED_INLINE Floats max(Floats a, Floats b) { return xsimd::max(a, b); }
+HEED_INLINE float max(float a, float b) { return a > b ? a : b; }
+
+HEED_INLINE Floats select(Mask where, Floats yes, Floats no) { return xsimd::select(where, yes, no); }
+
+HEED_INLINE float max_of_lanes(Floats x) {
+  alignas(64) float lanes[kLanes];
+  x.store_aligned(lanes);
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) lanes[i] = max(lanes[i], lanes[i + half]);
+  }
+  return lanes[0];
+}
+
+// Lane x of vector v in a panel is on when bit v * kLanes + x is.
+HEED_INLINE Mask mask_of_bits(std::uint32_t panel_bits, int v) {
+  alignas(64) static constexpr std::uint32_t kBit[16] = {1u << 0,  1u << 1,  1u << 2,  1u << 3, 1u << 4,  1u << 5,
+                                                         1u << 6,  1u << 7,  1u << 8,  1u << 9, 1u << 10, 1u << 11,
+                                                         1u << 12, 1u << 13, 1u << 14, 1u << 15};
+  const Words bit = Words::load_aligned(kBit);
+  const Words on = Words(panel_bits >> (v * kLanes)) & bit;
+  return xsimd::batch_bool_cast<float>(on == bit);
+}
+
+// The form in which numbers leave the library: +0 for -0, one NaN for all.
+HEED_INLINE Floats canonical(Floats x) { return select(x != x, broadcast(__builtin_nanf("")), x + broadcast(0.0f)); }
+HEED_INLINE float canonical(float x) { return x != x ? __builtin_nanf("") : x + 0.0f; }
+
+}  // namespace heed::HEED_ROW
