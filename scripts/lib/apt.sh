@@ -32,7 +32,7 @@ install_packages() {
 candidate() {
   package_name=$1
   shift
-  apt-cache "$@" policy "$package_name" | awk '$1 == "Candidate:" && $2 != "(none)" { sub(/^[0-9]+:/, "", $2); print $2 }'
+  apt-cache "$@" policy "$package_name" 2>/dev/null | awk '$1 == "Candidate:" && $2 != "(none)" { sub(/^[0-9]+:/, "", $2); print $2 }'
 }
 
 loud_if_failing() {
@@ -52,8 +52,11 @@ fetch_private() {
     *) return 0 ;;
   esac
   say "$package >= $lowest from $suite, into .deps/$package"
-  mkdir -p "$deps"
-  work=$(mktemp -d "$deps/tmp.XXXXXX")
+  for stale in "$deps"/tmp.*; do
+    kill -0 "${stale##*.}" 2>/dev/null || rm -rf "$stale"
+  done
+  work=$deps/tmp.$$
+  mkdir -p "$work"
   trap 'rm -rf "$work"' EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP

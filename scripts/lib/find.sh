@@ -46,7 +46,7 @@ find_meson() {
 # find_python MODULE…: the python3 on PATH (pyenv's, say) may lack the modules that the system's own has.
 find_python() {
   for python in "${HEED_PYTHON:-}" "$(remembered HEED_PYTHON)" python3 /usr/bin/python3; do
-    [ -n "$python" ] && is_there "$python" || continue
+    python=$(command -v "$python") || continue
     "$python" -c 'import sys, importlib.util as i; sys.exit(not all(map(i.find_spec, sys.argv[1:])))' "$@" 2>/dev/null && return
   done
   python=
