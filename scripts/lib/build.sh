@@ -8,7 +8,7 @@ build() {
   if [ "$wanted" != "$(cat "$built/configured" 2>/dev/null)" ]; then
     # From scratch, since the compiler and the place of a build folder cannot change; an interrupted one goes too.
     rm -rf "$built"
-    CC=$c_compiler CXX=$cxx_compiler meson setup "$built" "$@"
+    CC=$c_compiler CXX=$cxx_compiler meson setup "$built" "$root" "$@"
     printf %s "$wanted" >"$built/configured"
   fi
   meson compile -C "$built" -j "$(nproc)"
