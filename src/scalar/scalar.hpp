@@ -27,8 +27,9 @@
 #include <cstring>
 
 #include "arithmetic.hpp"
-#include "kernels/declare_row.inc"
 #include "kernels/kernels.hpp"
+
+#include "kernels/declare_row.inc"
 
 namespace heed::HEED_ROW {
 

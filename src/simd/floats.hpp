@@ -12,8 +12,9 @@
 #include <xsimd/xsimd.hpp>
 
 #include "arithmetic.hpp"
-#include "kernels/declare_row.inc"
 #include "kernels/kernels.hpp"
+
+#include "kernels/declare_row.inc"
 
 #if XSIMD_VERSION_MAJOR < 13 || (XSIMD_VERSION_MAJOR == 13 && XSIMD_VERSION_MINOR < 2)
 #error "heed needs xsimd 13.2 or later; an older one was found first on the include path"
