@@ -1,0 +1,97 @@
+// Which row runs, and what a name that cannot be served does.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <string>
+
+#include "heed/heed.hpp"
+#include "support/rows.hpp"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+struct Environment {  // as it was, when a test case ends
+  Environment() {
+    if (const char* value = std::getenv("HEED_ISA")) before = value;
+    unsetenv("HEED_ISA");
+  }
+  ~Environment() {
+    if (!before.empty()) setenv("HEED_ISA", before.c_str(), 1);
+    dispatch::force(before.c_str());
+  }
+  std::string before;
+};
+
+// The calls that have a status, each with arguments that are right.
+std::vector<Status> every_status_call() {
+  const float x[4] = {1, 2, 3, 4};
+  float y[4];
+  const Matrix in(x, 2, 2);
+  const MutableMatrix out(y, 2, 2);
+  AttentionArgs args;
+  args.B = args.Hq = args.Hkv = args.Lq = args.Lkv = args.D = args.Dv = 1;
+  args.q = args.k = args.v = heads_first(x, 1, 1, 1);
+  args.out = heads_first(y, 1, 1, 1);
+  return {scores(in, in, 1.0f, out), weighted_sum(in, in, out), attend(in, in, out), attention(args)};
+}
+
+}  // namespace
+
+TEST_CASE("The automatic choice is the first row that may be chosen and runs") {
+  const Environment environment;
+  CHECK(force_isa(nullptr).ok());
+  for (int i = 0; i < isa_count(); ++i) {
+    const IsaInfo info = isa_row(i);
+    if (!info.automatic || !info.supported) continue;
+    CHECK(std::string(isa()) == info.name);
+    break;
+  }
+  CHECK_FALSE(dispatch::row(dispatch::row_count() - 1).automatic);  // so a test row is there to be passed over
+}
+
+TEST_CASE("Every runnable row can be forced, and null resets") {
+  const Environment environment;
+  REQUIRE(force_isa(nullptr).ok());
+  const std::string automatic = isa();
+  for (int i = 0; i < isa_count(); ++i) {
+    const IsaInfo info = isa_row(i);
+    INFO(info.name);
+    const Status status = force_isa(info.name);
+    CHECK(status.ok() == (info.supported != 0));
+    CHECK(std::string(isa()) == (info.supported != 0 ? info.name : automatic));
+  }
+  CHECK(force_isa(nullptr).ok());
+  CHECK(isa() == automatic);
+}
+
+TEST_CASE("A name that cannot be served fails every status call with that name, others run the best row") {
+  const Environment environment;
+  REQUIRE(force_isa(nullptr).ok());
+  const std::string automatic = isa();
+  for (const char* name : {"avx9000", "AVX2", "scalar ", "a-name-far-longer-than-any-row-has"}) {
+    INFO(name);
+    const Status refused = force_isa(name);
+    CHECK(refused.code() == HEED_ISA_UNAVAILABLE);
+    CHECK(std::string(refused.message()).find("'" + std::string(name) + "'") != std::string::npos);
+    CHECK(isa() == automatic);
+    for (const Status& status : every_status_call()) {
+      CHECK(status.code() == HEED_ISA_UNAVAILABLE);
+      CHECK(std::string(status.message()).find("'" + std::string(name) + "'") != std::string::npos);
+    }
+    const float x[3] = {1, 2, 3};
+    float weights[3];
+    CHECK(dot(x, x, 3) == 14.0f);
+    CHECK(std::abs(softmax(x, weights, 3) - 3.4076060f) < 1e-6f);
+  }
+  CHECK(force_isa(nullptr).ok());
+  for (const Status& status : every_status_call()) CHECK(status.ok());
+}
+
+TEST_CASE("The list of rows ends where it says") {
+  heed_isa_info info{};
+  CHECK(heed_isa_row(-1, &info) == 0);
+  CHECK(heed_isa_row(heed_isa_count(), &info) == 0);
+  CHECK(heed_isa_row(0, nullptr) == 0);
+  CHECK(heed_isa_row(0, &info) == 1);
+}
