@@ -30,9 +30,12 @@ install_packages() {
 
 # candidate PACKAGE [OPTION…]: the version that apt would install, without its epoch; empty when there is none.
 candidate() {
-  package_name=$1
+  wanted=$1
   shift
-  apt-cache "$@" policy "$package_name" 2>/dev/null | awk '$1 == "Candidate:" && $2 != "(none)" { sub(/^[0-9]+:/, "", $2); print $2 }'
+  # A name that apt does not know, like g++ before the first update, is a pattern to it: so look for the name's own lines.
+  apt-cache "$@" policy "$wanted" 2>/dev/null | awk -v name="$wanted:" '
+    /^[^ ]/ { ours = $1 == name }
+    ours && $1 == "Candidate:" && $2 != "(none)" { sub(/^[0-9]+:/, "", $2); print $2 }'
 }
 
 loud_if_failing() {
