@@ -59,7 +59,7 @@ double weight_bound(std::int64_t n, double below_max, double weight) {
 double lse_bound(std::int64_t n, double lse) { return kRounding * (2 * std::fabs(lse) + 2 * root(n) + 16); }
 
 double sum_bound(std::int64_t n, double magnitude) {
-  return static_cast<double>(n + 1) * kRounding * magnitude + kSmallest;
+  return static_cast<double>(n + 1) * (kRounding * magnitude + kSmallest);
 }
 
 double merge_bound(double difference, double o1, double o2) {
@@ -109,7 +109,8 @@ Bounds bounds(const Problem& problem) {
       for (std::int64_t d = 0; d < args.Dv; ++d)
         bound.out[static_cast<std::size_t>(row * args.Dv + d)] += 2 * bound.weights[pair] * value[d];
     }
-    for (std::int64_t d = 0; d < args.Dv; ++d) bound.out[static_cast<std::size_t>(row * args.Dv + d)] += kSmallest;
+    for (std::int64_t d = 0; d < args.Dv; ++d)
+      bound.out[static_cast<std::size_t>(row * args.Dv + d)] += dot_bound(args.Lkv + 1, 0);
     const double lse = exact.lse[static_cast<std::size_t>(row)];
     bound.lse[static_cast<std::size_t>(row)] =
         lse_bound(args.Lkv, std::max(std::fabs(lse), std::fabs(largest))) + mean_error;

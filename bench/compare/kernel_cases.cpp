@@ -182,7 +182,8 @@ Computation attend(SharedHead head, const KernelExpectations& expected) {
       errors[static_cast<std::size_t>(j)] =
           2 * weight_bound(head->n, 1.25 * (static_cast<double>(largest) - s[j]), std::exp(s[j] - lse.reference[row]));
     for (std::int64_t d = 0; d < head->Dv; ++d)
-      out.tolerance[static_cast<std::size_t>(r * head->Dv + d)] = magnitude_of(*head, errors.data(), d);
+      out.tolerance[static_cast<std::size_t>(r * head->Dv + d)] =
+          magnitude_of(*head, errors.data(), d) + dot_bound(head->n + 1, 0);
   }
   computation.outputs = {std::move(out), std::move(lse)};
   computation.run = [head](std::vector<Output>& outputs, heed_status* status) {
