@@ -45,7 +45,7 @@ struct RowResult {
   double absolute_error = 0, ulp_error = 0;  // largest, against the reference
   bool same_bits = true;                     // as the twin, row scalar
   double seconds = 0;                        // of one call, the shortest seen
-  double over_auto = 0;                      // row auto's time / this row's; 0: no row auto
+  double over_auto = 0;                      // time of row scalar_auto / this row's; 0: that row is not there
   std::string complaint;                     // empty: agrees
 };
 
