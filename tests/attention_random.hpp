@@ -1,0 +1,62 @@
+// Random attention problems: drawn from a seed, described in one line, and made smaller while they still fail.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model.hpp"
+
+namespace heed::test {
+
+// Small, fast, and the same on every system, unlike the distributions of <random>.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 1) {}
+  std::uint64_t word();
+  std::int64_t between(std::int64_t low, std::int64_t high);  // both included
+  bool one_in(std::int64_t n) { return between(1, n) == 1; }
+  float number();  // uniform in [-1, 1)
+
+ private:
+  std::uint64_t state_;
+};
+
+// What the numbers of a problem are like.
+enum class Numbers {
+  kPlain,
+  kSteep,           // scores far apart: most weights vanish
+  kRising,          // later keys have larger scores: the running maximum rises late
+  kIntegers,        // small ones: ties, exact zeros, negative zeros
+  kTiny,            // products underflow, so that a sum may end as -0
+  kHuge,            // scores near the largest float
+  kMinusInfinity,   // scores of -inf, for whole blocks too, with NaN and inf in V at some of them
+  kNonfiniteValue,  // NaN and inf in V
+  kNonfinite,       // NaN and inf in Q and K
+};
+
+struct Spec {
+  std::uint64_t seed = 0;
+  std::int64_t B = 1, Hq = 1, Hkv = 1, Lq = 1, Lkv = 1, D = 1, Dv = 1;
+  bool causal = false;
+  Alignment alignment = Alignment::kBottomRight;
+  std::vector<std::int64_t> offsets;
+  float scale = 1.0f;
+  int sinks = 0;  // 0: none; 1: numbers; 2: numbers and -inf
+  Numbers numbers = Numbers::kPlain;
+
+  bool finite() const { return numbers < Numbers::kHuge; }
+};
+
+Spec draw(std::uint64_t seed);
+ModelProblem problem_of(const Spec& spec);
+std::string describe(const Spec& spec);
+
+// Runs `check` (empty: passed) on problems from consecutive seeds. The first failure is made smaller and reported with
+// its seed. HEED_TEST_SEED and HEED_TEST_PROBLEMS change the first seed and multiply the number of problems.
+using Check = std::function<std::string(const Spec&)>;
+void check_random_problems(int count, const Check& check);
+int problems(int count);  // after HEED_TEST_PROBLEMS
+
+}  // namespace heed::test

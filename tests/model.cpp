@@ -1,0 +1,324 @@
+#include "model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace heed::test {
+namespace {
+
+constexpr std::int64_t kLanes = 16, kBlockKeys = 128, kSplitKeys = 512;
+
+float canonical(float x) { return std::isnan(x) ? std::numeric_limits<float>::quiet_NaN() : x + 0.0f; }
+
+// e^(a - b): the difference is rounded, then its product with log2 e.
+float exp_of_difference(float a, float b) {
+  const float difference = a - b;
+  return model_exp2(difference * 1.44269504f);
+}
+
+// What a maximum is subtracted as: the exponent of a row of -inf would otherwise be a NaN.
+float subtrahend(float m) { return std::isinf(m) && m < 0.0f ? 0.0f : m; }
+
+// One key of a row: which it is, and the score after every option. Keys that the row doesn't attend never get here.
+struct Scored {
+  std::int64_t key;  // counted from the sequence's own first key
+  float score;
+  const float* value;
+};
+
+struct State {
+  bool empty = true;
+  float m = -kInf, l = 0.0f;
+  std::vector<float> o;
+};
+
+// Steps 5 to 7 over the keys of one split.
+State state_of(std::vector<Scored>::const_iterator key, std::vector<Scored>::const_iterator end, std::int64_t Dv,
+               bool* rose_late) {
+  State state;
+  state.o.assign(static_cast<std::size_t>(Dv), 0.0f);
+  float sums[kLanes] = {};
+  while (key != end) {
+    const std::int64_t block = key->key / kBlockKeys;
+    auto block_end = key;
+    float m = state.m;
+    for (; block_end != end && block_end->key / kBlockKeys == block; ++block_end) {
+      if (block_end->score > m) m = block_end->score;
+    }
+    const float a = exp_of_difference(state.m, subtrahend(m));
+    if (!state.empty && m > state.m && state.m > -kInf) *rose_late = true;
+    float block_sums[kLanes] = {};
+    std::vector<float> block_o(state.o.size(), 0.0f);
+    for (; key != block_end; ++key) {
+      const float p = exp_of_difference(key->score, subtrahend(m));
+      block_sums[key->key % kLanes] += p;
+      for (std::size_t d = 0; d < block_o.size(); ++d) block_o[d] = std::fma(p, key->value[d], block_o[d]);
+    }
+    for (std::int64_t x = 0; x < kLanes; ++x) sums[x] = std::fma(sums[x], a, block_sums[x]);
+    for (std::size_t d = 0; d < block_o.size(); ++d) state.o[d] = std::fma(state.o[d], a, block_o[d]);
+    state.m = m;
+    state.empty = false;
+  }
+  for (std::int64_t distance = kLanes / 2; distance > 0; distance /= 2) {
+    for (std::int64_t x = 0; x < distance; ++x) sums[x] = sums[x] + sums[x + distance];
+  }
+  state.l = sums[0];
+  return state;
+}
+
+// Step 8. A state without keys is the identity.
+State fold(State left, const State& right) {
+  if (right.empty) return left;
+  if (left.empty) return right;
+  const float m = right.m > left.m ? right.m : left.m;
+  const float x = exp_of_difference(left.m, subtrahend(m)), y = exp_of_difference(right.m, subtrahend(m));
+  left.m = m;
+  left.l = std::fma(left.l, x, right.l * y);
+  for (std::size_t d = 0; d < left.o.size(); ++d) left.o[d] = std::fma(left.o[d], x, right.o[d] * y);
+  return left;
+}
+
+// Step 9.
+void finish(State state, float sink, float* out, float* lse) {
+  if (sink != -kInf) {
+    state.empty = false;  // it joins by arithmetic, keys or not: so a NaN sink reaches the row
+    State other;
+    other.empty = false;
+    other.m = sink;
+    other.l = 1.0f;
+    other.o.assign(state.o.size(), 0.0f);
+    state = fold(state, other);
+  }
+  for (std::size_t d = 0; d < state.o.size(); ++d) {
+    out[d] = canonical(state.l == 0.0f ? state.o[d] : state.o[d] / state.l);
+  }
+  *lse = state.l == 0.0f ? -kInf : canonical(state.m + model_ln(state.l));
+}
+
+// One row of the problem: where its data lie and which keys it attends.
+class Row {
+ public:
+  Row(const ModelProblem& problem, std::int64_t b, std::int64_t head, std::int64_t i)
+      : p_(problem), b_(b), head_(head), i_(i) {
+    const std::int64_t kv_head = b * p_.Hkv + head / (p_.Hq / p_.Hkv);
+    begin_ = of_sequence(p_.key_begin, 0);
+    length_ = of_sequence(p_.kv_lengths, p_.Lkv) - begin_;
+    first_position_ = of_sequence(p_.key_offset, 0);
+    q_ = p_.q.data() + ((b * p_.Hq + head) * p_.Lq + i) * p_.D;
+    k_ = p_.k.data() + kv_head * p_.Lkv * p_.D;
+    v_ = p_.v.data() + kv_head * p_.Lkv * p_.Dv;
+    switch (p_.alignment) {
+      case Alignment::kBottomRight:
+        position_ = i + first_position_ + length_ - p_.Lq;
+        break;
+      case Alignment::kTopLeft:
+        position_ = i;
+        break;
+      case Alignment::kOffsets:
+        position_ = i + p_.offsets[static_cast<std::size_t>(b)];
+        break;
+    }
+  }
+
+  std::int64_t keys() const { return length_; }
+
+  bool attends(std::int64_t j) const {
+    const std::int64_t position = j + first_position_;
+    if (p_.causal && position > position_) return false;
+    if (p_.window_left >= 0 && position < position_ - p_.window_left) return false;
+    if (p_.window_right >= 0 && position > position_ + p_.window_right) return false;
+    if (!p_.mask.empty() && p_.mask[pair(j)] == 0) return false;
+    if (!p_.bias.empty() && p_.bias[pair(j)] == -kInf) return false;
+    return true;
+  }
+
+  // Steps 1 to 3.
+  float score(std::int64_t j) const {
+    float s = 0.0f;
+    for (std::int64_t d = 0; d < p_.D; ++d) {
+      const float scaled = q_[d] * p_.scale;
+      s = std::fma(scaled, key(j)[d], s);
+    }
+    if (!p_.alibi_slopes.empty()) {
+      s = std::fma(-p_.alibi_slopes[static_cast<std::size_t>(head_)], static_cast<float>(distance(j)), s);
+    }
+    if (!p_.bias.empty()) s = s + p_.bias[pair(j)];
+    return s;
+  }
+
+  // The score in double, and the sum of the magnitudes that it is made of.
+  double exact_score(std::int64_t j, double* magnitude) const {
+    double s = 0.0;
+    for (std::int64_t d = 0; d < p_.D; ++d) {
+      const double product = static_cast<double>(q_[d]) * p_.scale * key(j)[d];
+      s += product;
+      *magnitude += std::fabs(product);
+    }
+    if (!p_.alibi_slopes.empty()) {
+      const double penalty =
+          static_cast<double>(p_.alibi_slopes[static_cast<std::size_t>(head_)]) * static_cast<double>(distance(j));
+      s -= penalty;
+      *magnitude += std::fabs(penalty);
+    }
+    if (!p_.bias.empty()) {
+      s += p_.bias[pair(j)];
+      *magnitude += std::fabs(static_cast<double>(p_.bias[pair(j)]));
+    }
+    return s;
+  }
+
+  const float* value(std::int64_t j) const { return v_ + (begin_ + j) * p_.Dv; }
+  float sink() const { return p_.sinks.empty() ? -kInf : p_.sinks[static_cast<std::size_t>(head_)]; }
+  std::int64_t index() const { return (b_ * p_.Hq + head_) * p_.Lq + i_; }
+
+ private:
+  std::int64_t of_sequence(const std::vector<std::int64_t>& values, std::int64_t otherwise) const {
+    return values.empty() ? otherwise : values[static_cast<std::size_t>(b_)];
+  }
+  const float* key(std::int64_t j) const { return k_ + (begin_ + j) * p_.D; }
+  std::int64_t distance(std::int64_t j) const { return std::abs(position_ - j - first_position_); }
+  std::size_t pair(std::int64_t j) const { return static_cast<std::size_t>(index() * p_.Lkv + begin_ + j); }
+
+  const ModelProblem& p_;
+  std::int64_t b_, head_, i_;
+  std::int64_t begin_ = 0, length_ = 0, first_position_ = 0, position_ = 0;
+  const float *q_ = nullptr, *k_ = nullptr, *v_ = nullptr;
+};
+
+template <class Visit>
+void for_each_row_of(const ModelProblem& problem, const Visit& visit) {
+  for (std::int64_t b = 0; b < problem.B; ++b) {
+    for (std::int64_t head = 0; head < problem.Hq; ++head) {
+      for (std::int64_t i = 0; i < problem.Lq; ++i) visit(Row(problem, b, head, i));
+    }
+  }
+}
+
+std::size_t rows_of(const ModelProblem& problem) {
+  return static_cast<std::size_t>(problem.B * problem.Hq * problem.Lq);
+}
+
+}  // namespace
+
+// 2^x = 2^n 2^f with n + 127 the integer nearest to x + 127, ties to even.
+float model_exp2(float x) {
+  if (std::isnan(x)) return x;
+  if (x < -126.0f) return 0.0f;
+  const double n = std::nearbyint(static_cast<double>(x) + 127.0) - 127.0;
+  const float f = static_cast<float>(static_cast<double>(x) - n);
+  float y = 0x1.59f49p-10f;
+  for (const float c : {0x1.3cee68p-7f, 0x1.c6bc98p-5f, 0x1.ebf9aep-3f, 0x1.62e422p-1f, 1.0f}) y = std::fma(y, f, c);
+  return std::ldexp(y, static_cast<int>(n));
+}
+
+// l = 2^e m with m in [sqrt(1/2), sqrt(2)); ln l = e ln 2 + ln m, the large parts and what rounding them lost apart.
+float model_ln(float l) {
+  if (l == 0.0f) return -kInf;
+  if (!(l < kInf)) return l;
+  int e = 0;
+  float m = std::frexp(l, &e);
+  if (m < 0x1.6a09e6p-1f) {
+    m = m + m;
+    e = e - 1;
+  }
+  const float r = m - 1.0f;
+  float y = -0x1.2a6f78p-4f;
+  for (const float c : {0x1.015974p-3f, -0x1.0e96ccp-3f, 0x1.239ce2p-3f, -0x1.5466fep-3f, 0x1.99944ep-3f,
+                        -0x1.000234p-2f, 0x1.55557p-2f, -0.5f}) {
+    y = std::fma(y, r, c);
+  }
+  const float square = r * r;
+  const float small = y * square;
+  const float exponent = static_cast<float>(e);
+  const float high = exponent * 0x1.62e4p-1f;
+  const float sum = high + r;
+  const float lost = (high - sum) + r;
+  const float low = std::fma(exponent, 0x1.7f7d1cp-20f, small);
+  return sum + (lost + low);
+}
+
+ModelResult model(const ModelProblem& problem) {
+  ModelResult result;
+  result.out.resize(rows_of(problem) * static_cast<std::size_t>(problem.Dv));
+  result.lse.resize(rows_of(problem));
+  for_each_row_of(problem, [&](const Row& row) {
+    State all;
+    all.o.assign(static_cast<std::size_t>(problem.Dv), 0.0f);
+    bool rose_late = false, empty_split = false;
+    std::int64_t last = -1;
+    for (std::int64_t begin = 0; begin < row.keys(); begin += kSplitKeys) {
+      std::vector<Scored> keys;
+      for (std::int64_t j = begin; j < std::min(begin + kSplitKeys, row.keys()); ++j) {
+        if (row.attends(j)) keys.push_back({j, row.score(j), row.value(j)});
+      }
+      const State split = state_of(keys.begin(), keys.end(), problem.Dv, &rose_late);
+      if (!all.empty && !split.empty && split.m > all.m && all.m > -kInf) rose_late = true;
+      all = fold(all, split);
+      empty_split = empty_split || keys.empty();
+      if (!keys.empty()) last = keys.back().key;
+    }
+    result.rows_without_keys += last < 0 ? 1 : 0;
+    result.rows_with_an_empty_split += last >= 0 && empty_split ? 1 : 0;
+    result.rows_over_a_block += last >= kBlockKeys ? 1 : 0;
+    result.rows_over_a_split += last >= kSplitKeys ? 1 : 0;
+    result.rows_with_a_partial_panel += last >= 0 && last % kLanes != kLanes - 1 ? 1 : 0;
+    result.rows_whose_maximum_rose_late += rose_late ? 1 : 0;
+    finish(all, row.sink(), result.out.data() + row.index() * problem.Dv, result.lse.data() + row.index());
+  });
+  return result;
+}
+
+Exact exact(const ModelProblem& problem) {
+  constexpr double u = 0x1p-24;  // half a unit in the last place of 1.0f
+  Exact result;
+  result.out.resize(rows_of(problem) * static_cast<std::size_t>(problem.Dv));
+  result.lse.resize(rows_of(problem));
+  result.out_bound.resize(rows_of(problem));
+  result.lse_bound.resize(rows_of(problem));
+  for_each_row_of(problem, [&](const Row& row) {
+    std::vector<std::int64_t> keys;
+    std::vector<double> scores;
+    double magnitude = 0.0;
+    double m = static_cast<double>(row.sink());
+    for (std::int64_t j = 0; j < row.keys(); ++j) {
+      if (!row.attends(j)) continue;
+      double sum = 0.0;
+      keys.push_back(j);
+      scores.push_back(row.exact_score(j, &sum));
+      magnitude = std::max(magnitude, sum);
+      m = std::max(m, scores.back());
+    }
+    double l = row.sink() == -kInf ? 0.0 : std::exp(static_cast<double>(row.sink()) - m);
+    double lowest = m, largest_value = 0.0;
+    std::vector<double> o(static_cast<std::size_t>(problem.Dv), 0.0);
+    for (std::size_t n = 0; n < keys.size(); ++n) {
+      const double p = scores[n] == -kInf ? 0.0 : std::exp(scores[n] - m);
+      if (p > u) lowest = std::min(lowest, scores[n]);
+      l += p;
+      for (std::size_t d = 0; d < o.size(); ++d) {
+        const double value = row.value(keys[n])[d];
+        o[d] += p * value;
+        largest_value = std::max(largest_value, std::fabs(value));
+      }
+    }
+    const auto index = static_cast<std::size_t>(row.index());
+    for (std::size_t d = 0; d < o.size(); ++d) {
+      result.out[index * o.size() + d] = l == 0.0 ? o[d] : o[d] / l;
+    }
+    result.lse[index] = l == 0.0 ? -static_cast<double>(kInf) : m + std::log(l);
+
+    // Half a unit per operation: a score's chain of D steps, twice (numerator and denominator); e^d by its own bound,
+    // again twice; chains of a block's keys, and a rescaling per block and split.
+    const double blocks = static_cast<double>(row.keys() / kBlockKeys + 1);
+    const double score_error = u * static_cast<double>(problem.D + 3) * magnitude;
+    const double exp_error = u * (4.0 + 1.25 * (m - lowest));
+    const double sum_error = u * (static_cast<double>(kBlockKeys) + 10.0 * blocks);
+    const double relative = 2.0 * (score_error + exp_error + sum_error);
+    result.out_bound[index] = relative * largest_value;
+    result.lse_bound[index] = relative + u * (std::fabs(m) + std::fabs(result.lse[index]) + 2.0);
+  });
+  return result;
+}
+
+}  // namespace heed::test

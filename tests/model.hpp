@@ -1,0 +1,54 @@
+// Attention as its definition says it, one row at a time and in no hurry: it decides which bits are right.
+//
+// Written from the list of operations and its constants alone. It shares no code with the library, knows nothing of
+// tiles, panels in memory or threads, and holds options that the library doesn't serve yet.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace heed::test {
+
+inline constexpr float kInf = std::numeric_limits<float>::infinity();
+
+enum class Alignment { kBottomRight, kTopLeft, kOffsets };
+
+// Contiguous tensors, heads first. An empty vector means that the option is off.
+struct ModelProblem {
+  std::int64_t B = 1, Hq = 1, Hkv = 1, Lq = 1, Lkv = 1, D = 1, Dv = 1;
+  std::vector<float> q, k, v;  // [B][Hq][Lq][D], [B][Hkv][Lkv][D], [B][Hkv][Lkv][Dv]
+  float scale = 1.0f;
+  std::vector<float> alibi_slopes;  // [Hq]
+  std::vector<float> bias;          // [B][Hq][Lq][Lkv]
+  bool causal = false;
+  std::int64_t window_left = -1, window_right = -1;  // -1: unlimited
+  Alignment alignment = Alignment::kBottomRight;
+  std::vector<std::int64_t> offsets;                            // [B]
+  std::vector<std::int64_t> kv_lengths, key_begin, key_offset;  // [B]; lengths count from slot 0
+  std::vector<unsigned char> mask;                              // [B][Hq][Lq][Lkv]
+  std::vector<float> sinks;                                     // [Hq]
+};
+
+struct ModelResult {
+  std::vector<float> out, lse;  // [B][Hq][Lq][Dv], [B][Hq][Lq]
+
+  // What the rows went through, so that tests can tell whether they have tried it.
+  std::int64_t rows_without_keys = 0, rows_with_an_empty_split = 0, rows_over_a_block = 0, rows_over_a_split = 0;
+  std::int64_t rows_with_a_partial_panel = 0, rows_whose_maximum_rose_late = 0;
+};
+
+ModelResult model(const ModelProblem& problem);
+
+// The same formula in double precision without any blocks, and per row how far a correct float result may be from it.
+struct Exact {
+  std::vector<double> out, lse;
+  std::vector<double> out_bound, lse_bound;  // [B][Hq][Lq], absolute
+};
+Exact exact(const ModelProblem& problem);
+
+// The functions of one number that the arithmetic is made of.
+float model_exp2(float x);
+float model_ln(float l);
+
+}  // namespace heed::test
