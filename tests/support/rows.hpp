@@ -1,7 +1,6 @@
 // The rows that a test runs on: never written down, always read from the dispatch table.
 #pragma once
 
-#include <catch2/catch_message.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -31,14 +30,6 @@ inline std::vector<const Table*> rows_under_test() {
     if (dispatch::supported(row)) rows.push_back(&row);
   }
   return rows;
-}
-
-template <class Check>
-void for_each_row(const Check& check) {
-  for (const Table* row : rows_under_test()) {
-    INFO("row " << row->name);
-    check(*row);
-  }
 }
 
 // The public calls run on `row` while this lives, and afterwards on the row that the environment asks for.

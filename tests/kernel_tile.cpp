@@ -1,0 +1,134 @@
+// tile: every mode, register shape, layout of B and kind of range.
+#include <cmath>
+
+#include "support/everywhere.hpp"
+
+namespace heed::test {
+
+using dispatch::f32;
+
+namespace {
+
+enum class Ranges { kNone, kColumns, kDepth };
+
+struct Problem {
+  std::int64_t rows, panels, depth;
+  Tile::Mode mode;
+  bool packed;  // B in panels, or row-major
+  Ranges ranges;
+  Kind kind;
+};
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+void check_tile(Random& random, const Problem& p) {
+  const std::int64_t columns = p.panels * kPanel, keys = p.ranges == Ranges::kColumns ? columns : p.depth;
+  const std::int64_t a_row = p.depth + random.between(0, 3), c_row = columns + random.between(0, 5);
+  const std::int64_t b_row = p.packed ? kPanel : columns + random.between(0, 5);
+  const std::int64_t b_panel = p.packed ? (p.depth + random.between(0, 2)) * kPanel : kPanel;
+  Numbers a = random.numbers(p.kind, p.rows * p.depth);
+  // A step of depth that some row leaves out needs finite B and a weight of +0.
+  const Kind b_kind = p.ranges == Ranges::kDepth && p.kind == Kind::kHostile ? Kind::kFinite : p.kind;
+  const Numbers b = random.numbers(b_kind, columns * p.depth);  // [panel][k][16], or [k][column]
+  const Numbers c = random.numbers(p.kind, p.rows * columns), alpha = random.numbers(p.kind, p.rows);
+  std::vector<std::int32_t> begin, end;
+  for (std::int64_t r = 0; r < p.rows; ++r) {
+    std::int64_t low = random.between(0, keys), high = random.between(0, keys);
+    if (low > high) std::swap(low, high);
+    if (random.once_in(3)) low = 0;
+    if (random.once_in(4)) high = keys;
+    begin.push_back(static_cast<std::int32_t>(low));
+    end.push_back(static_cast<std::int32_t>(high));
+    if (p.ranges != Ranges::kDepth) continue;
+    for (std::int64_t k = 0; k < p.depth; ++k) {
+      if (k < low || k >= high) a[at(r * p.depth + k)] = 0.0f;
+    }
+  }
+  const auto needed = [&](std::int64_t r, std::int64_t x) {
+    return p.ranges != Ranges::kColumns || (x >= begin[at(r)] && x < end[at(r)]);
+  };
+
+  check_everywhere(
+      describe("rows panels depth mode packed ranges kind", p.rows, p.panels, p.depth, p.mode, p.packed, p.ranges,
+               p.kind),
+      [&](const Table& row, Arena& arena) {
+        Tile t{};
+        t.a = arena.input(a, p.rows, p.depth, a_row);
+        t.a_row = a_row;
+        t.b = p.packed ? arena.input(b, p.panels, p.depth * kPanel, b_panel) : arena.input(b, p.depth, columns, b_row);
+        t.b_row = b_row;
+        t.b_panel = b_panel;
+        t.c = p.mode == Tile::kStore ? arena.output(p.rows, columns, c_row) : arena.inout(c, p.rows, columns, c_row);
+        t.c_row = c_row;
+        t.rows = static_cast<std::int32_t>(p.rows);
+        t.panels = static_cast<std::int32_t>(p.panels);
+        t.depth = static_cast<std::int32_t>(p.depth);
+        t.mode = p.mode;
+        t.alpha = p.mode == Tile::kUpdate ? arena.input(alpha) : nullptr;
+        t.begin = p.ranges == Ranges::kNone ? nullptr : arena.input(begin);
+        t.end = p.ranges == Ranges::kNone ? nullptr : arena.input(end);
+        t.keys_are_columns = p.ranges == Ranges::kColumns;
+        row.tile[f32](t);
+        Numbers results = arena.results();
+        for (std::int64_t r = 0; r < p.rows; ++r) {
+          for (std::int64_t x = 0; x < columns; ++x) {
+            float& result = results[at(r * columns + x)];
+            if (!needed(r, x)) result = 0.0f;
+            // A step that is left out keeps a -0, one that adds +0 makes it +0; no result shows which.
+            if (p.ranges == Ranges::kDepth && result == 0.0f) result = 0.0f;
+          }
+        }
+        return results;
+      },
+      [&](const Numbers& got) -> std::string {
+        for (std::int64_t r = 0; r < p.rows; ++r) {
+          for (std::int64_t x = 0; x < columns; ++x) {
+            if (!needed(r, x)) continue;
+            const std::int64_t from = p.ranges == Ranges::kDepth ? begin[at(r)] : 0;
+            const std::int64_t to = p.ranges == Ranges::kDepth ? end[at(r)] : p.depth;
+            Sum exact;
+            const double old = c[at(r * columns + x)];
+            if (p.mode == Tile::kExtend) exact.add(old);
+            if (p.mode == Tile::kUpdate) exact.add(old * double{alpha[at(r)]});
+            for (std::int64_t k = from; k < to; ++k) {
+              const std::int64_t b_at = p.packed ? (x / kPanel * p.depth + k) * kPanel + x % kPanel : k * columns + x;
+              exact.add(double{a[at(r * p.depth + k)]} * double{b[at(b_at)]});
+            }
+            const auto steps = static_cast<double>(p.depth);
+            if (!exact.allows(got[at(r * columns + x)], steps + 3, steps + 2)) {
+              return describe("beyond the bound at row column", r, x);
+            }
+          }
+        }
+        return {};
+      });
+}
+
+}  // namespace
+
+void check_tile_f32() {
+  Random random(6);
+  const Tile::Mode modes[] = {Tile::kStore, Tile::kExtend, Tile::kUpdate};
+  const Ranges ranges[] = {Ranges::kNone, Ranges::kColumns, Ranges::kDepth};
+  const auto any_kind = [&] { return kKinds[random.between(0, 3)]; };
+  // Every register shape: rows beyond two of the largest, panels beyond the most that stand side by side.
+  for (std::int64_t rows = 1; rows <= 14; ++rows) {
+    for (std::int64_t panels = 1; panels <= 11; ++panels) {
+      for (const Tile::Mode mode : modes) {
+        check_tile(random, {rows, panels, random.between(1, 20), mode, random.once_in(2), ranges[random.between(0, 2)],
+                            any_kind()});
+      }
+    }
+  }
+  for (const Ranges range : ranges) {
+    for (const Tile::Mode mode : modes) {
+      for (const bool packed : {false, true}) {
+        for (const std::int64_t depth : {0, 1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 33, 64, 127, 128, 129, 257}) {
+          check_tile(random, {random.between(1, 9), random.between(1, 4), depth, mode, packed, range, any_kind()});
+        }
+      }
+    }
+  }
+}
+
+}  // namespace heed::test
