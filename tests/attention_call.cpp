@@ -2,6 +2,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 
 namespace heed::test {
 namespace {
@@ -80,12 +81,29 @@ Call::Call(const ModelProblem& p, Layout layout, bool lse)
                    : p.alignment == Alignment::kTopLeft   ? HEED_TOP_LEFT
                                                           : HEED_OFFSETS;
   args.offsets = p.offsets.empty() ? nullptr : p.offsets.data();
+  args.has_window = p.window_left >= 0 || p.window_right >= 0 ? 1 : 0;
+  args.window_left = p.window_left;
+  args.window_right = p.window_right;
+  args.alibi_slopes = p.alibi_slopes.empty() ? nullptr : p.alibi_slopes.data();
+  if (!p.bias.empty()) args.bias = {p.bias.data(), Hq_ * Lq_ * Lkv_, Lq_ * Lkv_, Lkv_, HEED_F32};
+  if (!p.mask.empty()) {
+    args.mask_kind = HEED_BYTE_MASK;
+    args.mask = p.mask.data();
+    args.mask_stride_batch = Hq_ * Lq_ * Lkv_;
+    args.mask_stride_head = Lq_ * Lkv_;
+    args.mask_stride_token = Lkv_;
+  }
+  const auto index = [](const std::vector<std::int64_t>& values) {
+    return heed_index{values.empty() ? nullptr : values.data(), HEED_INT64};
+  };
+  args.kv_lengths = index(p.kv_lengths);
+  args.key_begin = index(p.key_begin);
+  args.key_offset = index(p.key_offset);
   args.sinks = p.sinks.empty() ? nullptr : p.sinks.data();
 }
 
-Placement Call::place(Layout layout, std::int64_t heads, std::int64_t tokens, std::int64_t columns,
-                      std::int64_t* next) {
-  Placement p{*next, heads * tokens * columns, tokens * columns, columns};
+Strides Call::place(Layout layout, std::int64_t heads, std::int64_t tokens, std::int64_t columns, std::int64_t* next) {
+  Strides p{*next, heads * tokens * columns, tokens * columns, columns};
   std::int64_t length = B_ * heads * tokens * columns;
   if (layout == Layout::kTokensFirst) {
     p.head = columns;
@@ -106,7 +124,7 @@ Placement Call::place(Layout layout, std::int64_t heads, std::int64_t tokens, st
 }
 
 void Call::fill(const ModelProblem& p) {
-  const auto copy = [&](const Placement& to, const std::vector<float>& from, std::int64_t heads, std::int64_t tokens,
+  const auto copy = [&](const Strides& to, const std::vector<float>& from, std::int64_t heads, std::int64_t tokens,
                         std::int64_t columns) {
     const float* x = from.data();
     for (std::int64_t b = 0; b < B_; ++b) {
@@ -137,7 +155,7 @@ Result Call::run() {
     return result;
   }
   // What has been read is set back, so that anything else that was written shows.
-  const auto take = [&](const Placement& from, std::int64_t columns, std::vector<float>& to) {
+  const auto take = [&](const Strides& from, std::int64_t columns, std::vector<float>& to) {
     for (std::int64_t b = 0; b < B_; ++b) {
       for (std::int64_t h = 0; h < Hq_; ++h) {
         for (std::int64_t t = 0; t < Lq_; ++t) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -23,20 +22,8 @@ inline constexpr Layout kLayouts[] = {Layout::kHeadsFirst, Layout::kTokensFirst,
                                       Layout::kFused,      Layout::kReversed,    Layout::kSharedBatch};
 const char* name_of(Layout layout);
 
-inline std::uint32_t bits_of(float x) {
-  std::uint32_t word;
-  std::memcpy(&word, &x, sizeof word);
-  return word;
-}
-
-inline float float_of(std::uint32_t word) {
-  float x;
-  std::memcpy(&x, &word, sizeof x);
-  return x;
-}
-
 // Where element (b, h, t, 0) of a tensor lies: at + b * batch + h * head + t * token.
-struct Placement {
+struct Strides {
   std::int64_t at, batch, head, token;
 };
 
@@ -63,14 +50,14 @@ class Call {
   bool untouched() const;
 
  private:
-  float* element(const Placement& p, std::int64_t b, std::int64_t h, std::int64_t t) {
+  float* element(const Strides& p, std::int64_t b, std::int64_t h, std::int64_t t) {
     return inputs_.data() + p.at + b * p.batch + h * p.head + t * p.token;
   }
-  Placement place(Layout layout, std::int64_t heads, std::int64_t tokens, std::int64_t columns, std::int64_t* next);
+  Strides place(Layout layout, std::int64_t heads, std::int64_t tokens, std::int64_t columns, std::int64_t* next);
   void fill(const ModelProblem& problem);
 
   std::int64_t B_, Hq_, Hkv_, Lq_, Lkv_, D_, Dv_;
-  Placement q_{}, k_{}, v_{}, out_{}, lse_{};
+  Strides q_{}, k_{}, v_{}, out_{}, lse_{};
   std::vector<float> inputs_, outputs_;
 };
 

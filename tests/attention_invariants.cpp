@@ -111,7 +111,7 @@ TEST_CASE("I3: a row of a prefill is the decode of its token", "[attention][I3]"
           decode.args.q.data = decode.q(b, 0, i);
           decode.args.k.data = problem.Lkv > 0 ? decode.k(b, 0, 0) : nullptr;
           decode.args.v.data = problem.Lkv > 0 ? decode.v(b, 0, 0) : nullptr;
-          decode.args.causal = random.one_in(2) ? 1 : 0;  // the last query attends all keys either way
+          decode.args.causal = random.once_in(2) ? 1 : 0;  // the last query attends all keys either way
           decode.args.alignment = HEED_BOTTOM_RIGHT;
           std::vector<float> out(static_cast<std::size_t>(problem.Hq * problem.Dv)),
               lse(static_cast<std::size_t>(problem.Hq));

@@ -87,7 +87,7 @@ float& any_of(std::vector<float>& numbers, Random& random) {
 }
 
 float nonfinite(Random& random) {
-  const float choices[] = {kInf, -kInf, std::numeric_limits<float>::quiet_NaN()};
+  const float choices[] = {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()};
   return choices[random.between(0, 2)];
 }
 
@@ -98,8 +98,8 @@ void put_minus_infinities(const Spec& s, ModelProblem& p, Random& random) {
   for (std::int64_t head = 0; head < s.B * s.Hkv; ++head) {
     for (std::int64_t j = 0; j < s.Lkv; ++j) {
       if (random.between(0, 4) != 0 && (j < run || j >= run_end)) continue;
-      p.k[static_cast<std::size_t>((head * s.Lkv + j) * s.D)] = -kInf;
-      if (random.one_in(200)) {
+      p.k[static_cast<std::size_t>((head * s.Lkv + j) * s.D)] = -kInfinity;
+      if (random.once_in(200)) {
         p.v[static_cast<std::size_t>((head * s.Lkv + j) * s.Dv + random.between(0, s.Dv - 1))] = nonfinite(random);
       }
     }
@@ -125,7 +125,7 @@ std::vector<Spec> smaller(const Spec& s) {
   if (s.causal) with([](Spec& c) { c.causal = false; });
   if (s.alignment != Alignment::kBottomRight) with([](Spec& c) { c.alignment = Alignment::kBottomRight; });
   if (s.scale != 1.0f) with([](Spec& c) { c.scale = 1.0f; });
-  if (s.numbers != Numbers::kPlain) with([](Spec& c) { c.numbers = Numbers::kPlain; });
+  if (s.mixture != Mixture::kPlain) with([](Spec& c) { c.mixture = Mixture::kPlain; });
   return all;
 }
 
@@ -154,19 +154,6 @@ std::int64_t from_environment(const char* name, std::int64_t otherwise) {
 
 }  // namespace
 
-std::uint64_t Random::word() {
-  std::uint64_t x = state_ += 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
-std::int64_t Random::between(std::int64_t low, std::int64_t high) {
-  return low + static_cast<std::int64_t>(word() % static_cast<std::uint64_t>(high - low + 1));
-}
-
-float Random::number() { return static_cast<float>(static_cast<std::int64_t>(word() >> 40) - (1 << 23)) * 0x1p-23f; }
-
 Spec draw(std::uint64_t seed) {
   Random random(seed);
   Spec s;
@@ -178,30 +165,30 @@ Spec draw(std::uint64_t seed) {
   s.Lkv = draw_keys(random);
   s.Lq = draw_queries(random, s.Lkv);
   s.D = draw_columns(random);
-  s.Dv = random.one_in(3) ? s.D : draw_columns(random);
-  fit(s, random, random.one_in(40) ? 3'000'000 : 250'000);
+  s.Dv = random.once_in(3) ? s.D : draw_columns(random);
+  fit(s, random, random.once_in(40) ? 3'000'000 : 250'000);
 
   s.causal = random.between(0, 9) < 6;
   const std::int64_t alignment = random.between(0, 3);
   s.alignment = alignment < 2 ? Alignment::kBottomRight : alignment == 2 ? Alignment::kTopLeft : Alignment::kOffsets;
   for (std::int64_t b = 0; b < s.B; ++b) {
     const std::int64_t around_block = 128 * random.between(0, 5) - random.between(0, s.Lq + 1);
-    s.offsets.push_back(random.one_in(2) ? around_block : random.between(-s.Lq - 1, s.Lkv + 1));
+    s.offsets.push_back(random.once_in(2) ? around_block : random.between(-s.Lq - 1, s.Lkv + 1));
   }
   const float standard = static_cast<float>(1.0 / std::sqrt(static_cast<double>(s.D)));
-  const float scales[] = {standard, standard, standard, 1.0f, -0.75f, 0.0f, 0.375f * random.number()};
+  const float scales[] = {standard, standard, standard, 1.0f, -0.75f, 0.0f, 0.375f * random.number(Kind::kTame)};
   s.scale = scales[random.between(0, 6)];
-  s.sinks = random.one_in(3) ? static_cast<int>(random.between(1, 2)) : 0;
+  s.sinks = random.once_in(3) ? static_cast<int>(random.between(1, 2)) : 0;
   const std::int64_t kind = random.between(0, 99);
-  s.numbers = kind < 35   ? Numbers::kPlain
-              : kind < 45 ? Numbers::kSteep
-              : kind < 60 ? Numbers::kRising
-              : kind < 68 ? Numbers::kIntegers
-              : kind < 74 ? Numbers::kTiny
-              : kind < 79 ? Numbers::kHuge
-              : kind < 88 ? Numbers::kMinusInfinity
-              : kind < 95 ? Numbers::kNonfiniteValue
-                          : Numbers::kNonfinite;
+  s.mixture = kind < 35   ? Mixture::kPlain
+              : kind < 45 ? Mixture::kSteep
+              : kind < 60 ? Mixture::kRising
+              : kind < 68 ? Mixture::kIntegers
+              : kind < 74 ? Mixture::kTiny
+              : kind < 79 ? Mixture::kHuge
+              : kind < 88 ? Mixture::kMinusInfinity
+              : kind < 95 ? Mixture::kNonfiniteValue
+                          : Mixture::kNonfinite;
   return s;
 }
 
@@ -225,44 +212,44 @@ ModelProblem problem_of(const Spec& s) {
   p.q.resize(sizes.q);
   p.k.resize(sizes.k);
   p.v.resize(sizes.v);
-  const float size = s.numbers == Numbers::kSteep  ? 8.0f
-                     : s.numbers == Numbers::kTiny ? 0x1p-70f
-                     : s.numbers == Numbers::kHuge ? 0x1p62f
+  const float size = s.mixture == Mixture::kSteep  ? 8.0f
+                     : s.mixture == Mixture::kTiny ? 0x1p-70f
+                     : s.mixture == Mixture::kHuge ? 0x1p62f
                                                    : 1.0f;
   const auto number = [&] {
-    return s.numbers == Numbers::kIntegers ? static_cast<float>(random.between(-2, 2)) : random.number();
+    return s.mixture == Mixture::kIntegers ? static_cast<float>(random.between(-2, 2)) : random.number(Kind::kTame);
   };
   for (float& x : p.q) x = number() * size;
   for (float& x : p.k) x = number() * size;
-  for (float& x : p.v) x = number() * (s.numbers == Numbers::kTiny ? 0x1p-120f : 1.0f);
-  if (s.numbers == Numbers::kIntegers) {
+  for (float& x : p.v) x = number() * (s.mixture == Mixture::kTiny ? 0x1p-120f : 1.0f);
+  if (s.mixture == Mixture::kIntegers) {
     for (float& x : p.v) x = -x;  // so that zeros are negative ones
   }
-  if (s.numbers == Numbers::kRising) {
+  if (s.mixture == Mixture::kRising) {
     for (std::size_t i = 0; i < p.k.size(); ++i) {
       const std::int64_t j = static_cast<std::int64_t>(i) / s.D % s.Lkv;
       p.k[i] *= 0.5f + 0.01f * static_cast<float>(j);
     }
   }
-  if (s.numbers == Numbers::kMinusInfinity) put_minus_infinities(s, p, random);
-  if (s.numbers == Numbers::kNonfiniteValue && !p.v.empty()) {
+  if (s.mixture == Mixture::kMinusInfinity) put_minus_infinities(s, p, random);
+  if (s.mixture == Mixture::kNonfiniteValue && !p.v.empty()) {
     for (std::int64_t n = 0; n < 1 + s.B * s.Hkv * 2; ++n) any_of(p.v, random) = nonfinite(random);
   }
-  if (s.numbers == Numbers::kNonfinite && !p.k.empty()) {
+  if (s.mixture == Mixture::kNonfinite && !p.k.empty()) {
     any_of(p.k, random) = nonfinite(random);
-    if (!p.q.empty() && random.one_in(2)) any_of(p.q, random) = nonfinite(random);
+    if (!p.q.empty() && random.once_in(2)) any_of(p.q, random) = nonfinite(random);
   }
   if (s.sinks != 0) {
     for (std::int64_t h = 0; h < s.Hq; ++h) {
-      p.sinks.push_back(s.sinks == 2 && random.one_in(2) ? -kInf : 4.0f * random.number());
+      p.sinks.push_back(s.sinks == 2 && random.once_in(2) ? -kInfinity : 4.0f * random.number(Kind::kTame));
     }
   }
   return p;
 }
 
 std::string describe(const Spec& s) {
-  const char* numbers[] = {"plain", "steep", "rising",       "integers",  "tiny",
-                           "huge",  "-inf",  "non-finite V", "non-finite"};
+  const char* mixtures[] = {"plain", "steep", "rising",       "integers",  "tiny",
+                            "huge",  "-inf",  "non-finite V", "non-finite"};
   std::ostringstream text;
   text << "seed " << s.seed << ": B " << s.B << ", Hq " << s.Hq << ", Hkv " << s.Hkv << ", Lq " << s.Lq << ", Lkv "
        << s.Lkv << ", D " << s.D << ", Dv " << s.Dv << ", scale " << s.scale << ", " << (s.causal ? "causal, " : "");
@@ -273,7 +260,7 @@ std::string describe(const Spec& s) {
     text << ", ";
   }
   if (s.sinks != 0) text << "sinks " << s.sinks << ", ";
-  text << "numbers: " << numbers[static_cast<int>(s.numbers)];
+  text << "numbers: " << mixtures[static_cast<int>(s.mixture)];
   return text.str();
 }
 

@@ -10,21 +10,8 @@
 
 namespace heed::test {
 
-// Small, fast, and the same on every system, unlike the distributions of <random>.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 1) {}
-  std::uint64_t word();
-  std::int64_t between(std::int64_t low, std::int64_t high);  // both included
-  bool one_in(std::int64_t n) { return between(1, n) == 1; }
-  float number();  // uniform in [-1, 1)
-
- private:
-  std::uint64_t state_;
-};
-
 // What the numbers of a problem are like.
-enum class Numbers {
+enum class Mixture {
   kPlain,
   kSteep,           // scores far apart: most weights vanish
   kRising,          // later keys have larger scores: the running maximum rises late
@@ -44,9 +31,9 @@ struct Spec {
   std::vector<std::int64_t> offsets;
   float scale = 1.0f;
   int sinks = 0;  // 0: none; 1: numbers; 2: numbers and -inf
-  Numbers numbers = Numbers::kPlain;
+  Mixture mixture = Mixture::kPlain;
 
-  bool finite() const { return numbers < Numbers::kHuge; }
+  bool finite() const { return mixture < Mixture::kHuge; }
 };
 
 Spec draw(std::uint64_t seed);

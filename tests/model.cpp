@@ -29,7 +29,7 @@ struct Scored {
 
 struct State {
   bool empty = true;
-  float m = -kInf, l = 0.0f;
+  float m = -kInfinity, l = 0.0f;
   std::vector<float> o;
 };
 
@@ -47,7 +47,7 @@ State state_of(std::vector<Scored>::const_iterator key, std::vector<Scored>::con
       if (block_end->score > m) m = block_end->score;
     }
     const float a = exp_of_difference(state.m, subtrahend(m));
-    if (!state.empty && m > state.m && state.m > -kInf) *rose_late = true;
+    if (!state.empty && m > state.m && state.m > -kInfinity) *rose_late = true;
     float block_sums[kLanes] = {};
     std::vector<float> block_o(state.o.size(), 0.0f);
     for (; key != block_end; ++key) {
@@ -81,7 +81,7 @@ State fold(State left, const State& right) {
 
 // Step 9.
 void finish(State state, float sink, float* out, float* lse) {
-  if (sink != -kInf) {
+  if (sink != -kInfinity) {
     state.empty = false;  // it joins by arithmetic, keys or not: so a NaN sink reaches the row
     State other;
     other.empty = false;
@@ -93,7 +93,7 @@ void finish(State state, float sink, float* out, float* lse) {
   for (std::size_t d = 0; d < state.o.size(); ++d) {
     out[d] = canonical(state.l == 0.0f ? state.o[d] : state.o[d] / state.l);
   }
-  *lse = state.l == 0.0f ? -kInf : canonical(state.m + model_ln(state.l));
+  *lse = state.l == 0.0f ? -kInfinity : canonical(state.m + model_ln(state.l));
 }
 
 // One row of the problem: where its data lie and which keys it attends.
@@ -129,7 +129,7 @@ class Row {
     if (p_.window_left >= 0 && position < position_ - p_.window_left) return false;
     if (p_.window_right >= 0 && position > position_ + p_.window_right) return false;
     if (!p_.mask.empty() && p_.mask[pair(j)] == 0) return false;
-    if (!p_.bias.empty() && p_.bias[pair(j)] == -kInf) return false;
+    if (!p_.bias.empty() && p_.bias[pair(j)] == -kInfinity) return false;
     return true;
   }
 
@@ -169,7 +169,7 @@ class Row {
   }
 
   const float* value(std::int64_t j) const { return v_ + (begin_ + j) * p_.Dv; }
-  float sink() const { return p_.sinks.empty() ? -kInf : p_.sinks[static_cast<std::size_t>(head_)]; }
+  float sink() const { return p_.sinks.empty() ? -kInfinity : p_.sinks[static_cast<std::size_t>(head_)]; }
   std::int64_t index() const { return (b_ * p_.Hq + head_) * p_.Lq + i_; }
 
  private:
@@ -214,8 +214,8 @@ float model_exp2(float x) {
 
 // l = 2^e m with m in [sqrt(1/2), sqrt(2)); ln l = e ln 2 + ln m, the large parts and what rounding them lost apart.
 float model_ln(float l) {
-  if (l == 0.0f) return -kInf;
-  if (!(l < kInf)) return l;
+  if (l == 0.0f) return -kInfinity;
+  if (!(l < kInfinity)) return l;
   int e = 0;
   float m = std::frexp(l, &e);
   if (m < 0x1.6a09e6p-1f) {
@@ -253,7 +253,7 @@ ModelResult model(const ModelProblem& problem) {
         if (row.attends(j)) keys.push_back({j, row.score(j), row.value(j)});
       }
       const State split = state_of(keys.begin(), keys.end(), problem.Dv, &rose_late);
-      if (!all.empty && !split.empty && split.m > all.m && all.m > -kInf) rose_late = true;
+      if (!all.empty && !split.empty && split.m > all.m && all.m > -kInfinity) rose_late = true;
       all = fold(all, split);
       empty_split = empty_split || keys.empty();
       if (!keys.empty()) last = keys.back().key;
@@ -269,54 +269,42 @@ ModelResult model(const ModelProblem& problem) {
   return result;
 }
 
-Exact exact(const ModelProblem& problem) {
-  constexpr double u = 0x1p-24;  // half a unit in the last place of 1.0f
-  Exact result;
-  result.out.resize(rows_of(problem) * static_cast<std::size_t>(problem.Dv));
+Bounds bounds(const ModelProblem& problem) {
+  Bounds result;
+  result.out.resize(rows_of(problem));
   result.lse.resize(rows_of(problem));
-  result.out_bound.resize(rows_of(problem));
-  result.lse_bound.resize(rows_of(problem));
   for_each_row_of(problem, [&](const Row& row) {
-    std::vector<std::int64_t> keys;
     std::vector<double> scores;
-    double magnitude = 0.0;
+    double magnitude = 0.0, largest_value = 0.0;
     double m = static_cast<double>(row.sink());
     for (std::int64_t j = 0; j < row.keys(); ++j) {
       if (!row.attends(j)) continue;
       double sum = 0.0;
-      keys.push_back(j);
       scores.push_back(row.exact_score(j, &sum));
       magnitude = std::max(magnitude, sum);
       m = std::max(m, scores.back());
-    }
-    double l = row.sink() == -kInf ? 0.0 : std::exp(static_cast<double>(row.sink()) - m);
-    double lowest = m, largest_value = 0.0;
-    std::vector<double> o(static_cast<std::size_t>(problem.Dv), 0.0);
-    for (std::size_t n = 0; n < keys.size(); ++n) {
-      const double p = scores[n] == -kInf ? 0.0 : std::exp(scores[n] - m);
-      if (p > u) lowest = std::min(lowest, scores[n]);
-      l += p;
-      for (std::size_t d = 0; d < o.size(); ++d) {
-        const double value = row.value(keys[n])[d];
-        o[d] += p * value;
-        largest_value = std::max(largest_value, std::fabs(value));
+      for (std::int64_t d = 0; d < problem.Dv; ++d) {
+        largest_value = std::max(largest_value, std::fabs(static_cast<double>(row.value(j)[d])));
       }
     }
-    const auto index = static_cast<std::size_t>(row.index());
-    for (std::size_t d = 0; d < o.size(); ++d) {
-      result.out[index * o.size() + d] = l == 0.0 ? o[d] : o[d] / l;
+    double l = row.sink() == -kInfinity ? 0.0 : std::exp(static_cast<double>(row.sink()) - m);
+    double lowest = m;
+    for (const double s : scores) {
+      const double p = std::exp(s - m);
+      l += p;
+      if (p > kUnit) lowest = std::min(lowest, s);  // what weighs less than a rounding may be off by all of itself
     }
-    result.lse[index] = l == 0.0 ? -static_cast<double>(kInf) : m + std::log(l);
 
     // Half a unit per operation: a score's chain of D steps, twice (numerator and denominator); e^d by its own bound,
     // again twice; chains of a block's keys, and a rescaling per block and split.
     const double blocks = static_cast<double>(row.keys() / kBlockKeys + 1);
-    const double score_error = u * static_cast<double>(problem.D + 3) * magnitude;
-    const double exp_error = u * (4.0 + 1.25 * (m - lowest));
-    const double sum_error = u * (static_cast<double>(kBlockKeys) + 10.0 * blocks);
+    const double score_error = kUnit * static_cast<double>(problem.D + 3) * magnitude;
+    const double exp_error = kUnit * (4.0 + 1.25 * (m - lowest));
+    const double sum_error = kUnit * (static_cast<double>(kBlockKeys) + 10.0 * blocks);
     const double relative = 2.0 * (score_error + exp_error + sum_error);
-    result.out_bound[index] = relative * largest_value;
-    result.lse_bound[index] = relative + u * (std::fabs(m) + std::fabs(result.lse[index]) + 2.0);
+    const auto index = static_cast<std::size_t>(row.index());
+    result.out[index] = relative * largest_value;
+    result.lse[index] = relative + kUnit * (2.0 * std::fabs(m) + std::fabs(std::log(l)) + 2.0);
   });
   return result;
 }

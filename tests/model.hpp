@@ -5,12 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
-namespace heed::test {
+#include "support/floats.hpp"
 
-inline constexpr float kInf = std::numeric_limits<float>::infinity();
+namespace heed::test {
 
 enum class Alignment { kBottomRight, kTopLeft, kOffsets };
 
@@ -40,12 +39,11 @@ struct ModelResult {
 
 ModelResult model(const ModelProblem& problem);
 
-// The same formula in double precision without any blocks, and per row how far a correct float result may be from it.
-struct Exact {
+// How far a correct float result may be from the exact one, per row [B][Hq][Lq], absolute; for finite numbers.
+struct Bounds {
   std::vector<double> out, lse;
-  std::vector<double> out_bound, lse_bound;  // [B][Hq][Lq], absolute
 };
-Exact exact(const ModelProblem& problem);
+Bounds bounds(const ModelProblem& problem);
 
 // The functions of one number that the arithmetic is made of.
 float model_exp2(float x);
