@@ -8,7 +8,7 @@
 //
 // Registers (8 lanes, 16 of them): 6 rows x 1 panel = 12 accumulators + 2 loads of B + 1 broadcast = 15. Per k: 12
 // multiply-adds on two ports = 6 cycles, in which 8 loads fit. A multiply-add takes 4 cycles to finish, so fewer than 8
-// accumulators leave the ports waiting: with fewer rows more panels go side by side (Shape).
+// accumulators leave the ports waiting: with fewer rows more panels go side by side (kShapes).
 //
 // Order: panels outside, rows inside. A panel of B (16 columns x 128 k = 8 KiB) then stays in the first-level cache
 // while the rows' A passes by; the other way round B would be read from the second level once per 6 rows.
@@ -22,25 +22,25 @@
 namespace heed::HEED_ROW {
 namespace {
 
-// How many rows a register tile has, and how many panels it takes for a remainder of 1 ... 5 rows.
-// THE TABLE of tile shapes: registers = rows * panels * vectors per panel + loads + 1.
-template <int Lanes>
-struct Shape;
-template <>
-struct Shape<4> {  // 16 registers, 4 vectors per panel
-  static constexpr int rows = 2;
-  static constexpr int panels[6] = {0, 2, 1, 0, 0, 0};
+// THE TABLE of tile shapes: how many rows a register tile has with one panel, and how many panels it takes for a
+// remainder of 1 ... 5 rows. Accumulators = rows * panels * vectors per panel, and beside them the loads of B and one
+// broadcast.
+struct Shape {
+  int lanes, rows, panels[6];
 };
-template <>
-struct Shape<8> {  // 16 registers, 2 vectors per panel
-  static constexpr int rows = 6;
-  static constexpr int panels[6] = {0, 4, 2, 2, 1, 1};
+constexpr Shape kShapes[] = {
+    {4, 2, {0, 2, 1, 0, 0, 0}},   // 16 registers, 4 vectors per panel
+    {8, 6, {0, 4, 2, 2, 1, 1}},   // 16 registers, 2 vectors per panel
+    {16, 6, {0, 8, 4, 4, 2, 2}},  // 32 registers, 1 vector per panel
 };
-template <>
-struct Shape<16> {  // 32 registers, 1 vector per panel
-  static constexpr int rows = 6;
-  static constexpr int panels[6] = {0, 8, 4, 4, 2, 2};
-};
+constexpr Shape shape_of(int lanes) {
+  for (const Shape& shape : kShapes) {
+    if (shape.lanes == lanes) return shape;
+  }
+  return {};
+}
+constexpr Shape kShape = shape_of(kLanes);
+static_assert(kShape.rows > 0, "a row of another width needs its line in the table");
 
 struct Union {
   std::int32_t begin, end;
@@ -107,10 +107,10 @@ HEED_INLINE void rows_in(const Tile& t, std::int32_t r0, std::int32_t p) {
   }
 }
 
-// The last R < Shape::rows rows from r0, with as many panels side by side as fill the registers.
+// The last R < kShape.rows rows from r0, with as many panels side by side as fill the registers.
 template <int R>
 HEED_INLINE void remainder(const Tile& t, std::int32_t r0) {
-  constexpr int P = Shape<kLanes>::panels[R];
+  constexpr int P = kShape.panels[R];
   std::int32_t p = 0;
   if constexpr (P > 0) {
     for (; p + P <= t.panels; p += P) rows_in<R, P>(t, r0, p);
@@ -124,7 +124,7 @@ HEED_INLINE void remainder(const Tile& t, std::int32_t r0) {
 }  // namespace
 
 void tile_f32(const Tile& t) {
-  constexpr int R = Shape<kLanes>::rows;
+  constexpr int R = kShape.rows;
   const std::int32_t whole = t.rows / R * R;
   for (std::int32_t p = 0; p < t.panels; ++p) {
     for (std::int32_t r = 0; r < whole; r += R) rows_in<R, 1>(t, r, p);

@@ -13,6 +13,7 @@ float dot_f32(const void* a_data, const void* b_data, std::int64_t n) {
   float sums[kPanel] = {};
   std::int64_t i = 0;
   for (; i + kPanel <= n; i += kPanel) {
+    HEED_LANES
     for (int x = 0; x < kPanel; ++x) sums[x] = fma(a[i + x], b[i + x], sums[x]);
   }
   for (int x = 0; i + x < n; ++x) sums[x] = fma(a[i + x], b[i + x], sums[x]);

@@ -10,6 +10,7 @@ bool pack_values_f32(const void* v_data, std::int64_t v_row, std::int64_t keys, 
   bool finite = true;
   for (std::int64_t d = 0; d < Dv; d += kPanel, out += out_panel) {
     for (std::int64_t j = 0; j < keys; ++j) {
+      HEED_LANES
       for (std::int64_t x = 0; x < kPanel; ++x) {
         const float value = d + x < Dv ? v[j * v_row + d + x] : 0.0f;
         out[j * kPanel + x] = value;

@@ -3,23 +3,33 @@
 //   s(r, j) = fma(q'_rd, k_jd, s(r, j)) for d = 0 ... D-1, from +0                                             (step 2)
 //
 // One chain per score, in the order of d: so a score doesn't depend on the tile, panel or vector that it was computed
-// in. Sixteen keys go side by side, because they are what a vector holds.
+// in. Sixteen keys go side by side, because they are what a vector holds; they are copied there piece by piece, so that
+// the loop over them is one over neighbours.
 #include "scalar/scalar.hpp"
 
 namespace heed::HEED_ROW {
 
-void scores_f32(const Scores& args) {
-  const float* k = static_cast<const float*>(args.k);
-  for (std::int64_t r = 0; r < args.rows; ++r) {
-    const float* q = args.q + r * args.q_row;
-    float* s = args.s + r * args.s_row;
-    for (std::int64_t j = 0; j < args.keys; j += kPanel) {
-      const std::int64_t lanes = args.keys - j < kPanel ? args.keys - j : kPanel;
+void scores_f32(const Scores& t) {
+  constexpr int kPiece = 32;
+  const float* k = static_cast<const float*>(t.k);
+  for (std::int64_t r = 0; r < t.rows; ++r) {
+    const float* q = t.q + r * t.q_row;
+    float* s = t.s + r * t.s_row;
+    for (std::int64_t j = 0; j < t.keys; j += kPanel) {
+      const std::int64_t keys = t.keys - j < kPanel ? t.keys - j : kPanel;
       float chains[kPanel] = {};
-      for (std::int64_t d = 0; d < args.D; ++d) {
-        for (std::int64_t x = 0; x < lanes; ++x) chains[x] = fma(q[d], k[(j + x) * args.k_row + d], chains[x]);
+      for (std::int64_t first = 0; first < t.D; first += kPiece) {
+        const std::int64_t depth = t.D - first < kPiece ? t.D - first : kPiece;
+        float piece[kPiece][kPanel] = {};
+        for (std::int64_t x = 0; x < keys; ++x) {
+          for (std::int64_t d = 0; d < depth; ++d) piece[d][x] = k[(j + x) * t.k_row + first + d];
+        }
+        for (std::int64_t d = 0; d < depth; ++d) {
+          HEED_LANES
+          for (int x = 0; x < kPanel; ++x) chains[x] = fma(q[first + d], piece[d][x], chains[x]);
+        }
       }
-      for (std::int64_t x = 0; x < lanes; ++x) s[j + x] = chains[x];
+      for (std::int64_t x = 0; x < keys; ++x) s[j + x] = chains[x];
     }
   }
 }

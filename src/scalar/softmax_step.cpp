@@ -35,13 +35,20 @@ void softmax_step_f32(const SoftmaxStep& t) {
     const float alpha = exp_nonpositive(t.m[r] - mu);
     float sums[kPanel] = {};
     for (int j = 0; j < keys; j += kPanel) {
+      float p[kPanel];
+      HEED_LANES
+      for (int x = 0; x < kPanel; ++x) p[x] = exp_nonpositive(s[j + x] - mu);
+      if (words != nullptr) {
+        for (int x = 0; x < kPanel; ++x) p[x] = attended(j + x) ? p[x] : 0.0f;
+      }
+      HEED_LANES
       for (int x = 0; x < kPanel; ++x) {
-        const float p = exp_nonpositive(s[j + x] - mu);
-        s[j + x] = attended(j + x) ? p : 0.0f;
-        sums[x] += s[j + x];
+        s[j + x] = p[x];
+        sums[x] += p[x];
       }
     }
     float* lanes = t.lanes + r * kPanel;
+    HEED_LANES
     for (int x = 0; x < kPanel; ++x) lanes[x] = fma(lanes[x], alpha, sums[x]);
     t.m[r] = m;
     t.alpha[r] = alpha;

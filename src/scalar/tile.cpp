@@ -23,14 +23,18 @@ void tile_f32(const Tile& t) {
       const float* a = t.a + r * t.a_row;
       float* c = t.c + r * t.c_row + p * kPanel;
       float chains[kPanel];
+      HEED_LANES
       for (int x = 0; x < kPanel; ++x) chains[x] = t.mode == Tile::kExtend ? c[x] : 0.0f;
       for (std::int32_t k = first; k < last; ++k) {
         const float* row = b + p * t.b_panel + k * t.b_row;
+        HEED_LANES
         for (int x = 0; x < kPanel; ++x) chains[x] = fma(a[k], row[x], chains[x]);
       }
       if (t.mode == Tile::kUpdate) {
+        HEED_LANES
         for (int x = 0; x < kPanel; ++x) c[x] = fma(c[x], t.alpha[r], chains[x]);
       } else {
+        HEED_LANES
         for (int x = 0; x < kPanel; ++x) c[x] = chains[x];
       }
     }
