@@ -1,0 +1,1 @@
+"""What bench/run.py makes of the suite's raw results."""

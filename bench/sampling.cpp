@@ -1,0 +1,176 @@
+#include "sampling.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace heed::bench {
+namespace {
+
+constexpr std::int64_t kPilotLength = 256;
+constexpr int kProbesPerSample = 40;   // tries to find the machine quiet before a sample
+constexpr int kRunsPerSample = 3;      // tries of a sample, when it was not quiet to the end
+constexpr double kSlowSeconds = 0.05;  // samples this long are tried twice only
+
+// The row that runs, for heed's own calls. The reference belongs to no row.
+std::string use(const Contestant& contestant) {
+  if (contestant.reference) return {};
+  const Status status = force_isa(contestant.name.c_str());
+  return status.ok() ? std::string() : status.message();
+}
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, seconds < 10 ? "%.1f s" : "%.0f s", seconds);
+  return text;
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0.0;
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+void Sampler::run(Problem& problem, const Contestant& contestant, std::int64_t calls) {
+  if (contestant.reference) {
+    for (std::int64_t i = 0; i < calls; ++i) problem.call_reference();
+  } else {
+    for (std::int64_t i = 0; i < calls; ++i) problem.call();
+  }
+}
+
+// What a call will take, from a short one: so that a call of minutes is never begun.
+double Sampler::seconds_per_call(Problem& problem, const Contestant& contestant) {
+  const auto key = std::pair(problem.operation().name + std::string("/") + contestant.name, problem.D());
+  double& seconds = seconds_per_pair_[key];
+  if (seconds == 0.0) {
+    Problem pilot(problem.operation(), problem.D(), kPilotLength, machine_, memory_, team_);
+    run(pilot, contestant, 1);
+    const double start = seconds_now();
+    run(pilot, contestant, 1);
+    seconds = (seconds_now() - start) / pilot.pairs();
+  }
+  return seconds * problem.pairs();
+}
+
+void Sampler::prepare(Problem& problem, const Contestant& contestant, Series& series) {
+  const auto leave = [&](Outcome outcome, const std::string& reason) {
+    series.outcome = outcome;
+    series.reason = reason;
+  };
+  if (seconds_now() > policy_.deadline) return leave(Outcome::kSkipped, "the run's time is up");
+  if (contestant.limited && problem.operations() > kMostOperations) {
+    return leave(Outcome::kSkipped, "more than 1e8 operations");
+  }
+  if (const std::string error = use(contestant); !error.empty()) return leave(Outcome::kSkipped, error);
+  const double estimate = seconds_per_call(problem, contestant);
+  if (estimate > kMostCallSeconds) return leave(Outcome::kSkipped, "about " + seconds_text(estimate) + " a call");
+  if (contestant.reference) return;
+  std::string error;
+  series.error = problem.check(error);
+  if (!error.empty()) return leave(Outcome::kWrong, error);
+  if (!(series.error <= 1.0)) {
+    char text[96];
+    std::snprintf(text, sizeof text, "differs from double precision by %.3g times the bound", series.error);
+    leave(Outcome::kWrong, text);
+  }
+}
+
+Sampler::Roof Sampler::probe(const Contestant& contestant, Level level) {
+  const double referee = referee_.fma_peak();
+  const double peak = contestant.roofs == &referee_ ? referee : contestant.roofs->fma_peak();
+  return {peak, referee_.tile() / referee, contestant.roofs->bandwidth(level)};
+}
+
+bool Sampler::sample(Problem& problem, const Contestant& contestant, std::int64_t calls, int round, Series& series) {
+  use(contestant);
+  Roof before{};
+  for (int i = 0; i < kProbesPerSample; ++i) {
+    const double peak = referee_.fma_peak();
+    if (referee_.tile() >= kLeastTile * peak) break;
+  }
+  before = probe(contestant, problem.level());
+  if (calls > 1) run(problem, contestant, 1);  // the probe has used the caches
+  const double start = seconds_now();
+  run(problem, contestant, calls);
+  const double seconds = (seconds_now() - start) / static_cast<double>(calls);
+  const Roof after = probe(contestant, problem.level());
+
+  Sample sample{};
+  sample.round = round;
+  sample.seconds = seconds;
+  sample.tile = (before.tile + after.tile) / 2;
+  sample.peak = std::max(before.peak, after.peak);
+  sample.bandwidth = std::max(before.bandwidth, after.bandwidth);
+  sample.share = std::max(problem.operations() / sample.peak, problem.bytes() / sample.bandwidth) / seconds;
+  if (sample.tile < kLeastTile) {
+    ++series.rejected;
+    return false;
+  }
+  series.samples.push_back(sample);
+  return true;
+}
+
+void Sampler::sample_all(Problem& problem, const std::vector<Contestant>& contestants, std::vector<Series>& all) {
+  std::vector<std::int64_t> calls(contestants.size());
+  std::vector<int> tries(contestants.size());
+  for (std::size_t c = 0; c < contestants.size(); ++c) {
+    if (all[c].outcome != Outcome::kMeasured) continue;
+    use(contestants[c]);
+    const double estimate = seconds_per_call(problem, contestants[c]);
+    const double start = seconds_now();
+    std::int64_t done = 0;
+    do {
+      run(problem, contestants[c], 1);
+      ++done;
+    } while (seconds_now() - start < std::min(estimate, policy_.sample_seconds / 4));
+    const double seconds = (seconds_now() - start) / static_cast<double>(done);
+    calls[c] = static_cast<std::int64_t>(std::ceil(policy_.sample_seconds / seconds));
+    tries[c] = (seconds > kSlowSeconds ? 2 : kRunsPerSample) * policy_.samples;
+  }
+  bool more = true;
+  for (int round = 0; more; ++round) {
+    more = false;
+    for (std::size_t c = 0; c < contestants.size(); ++c) {
+      Series& series = all[c];
+      if (series.outcome != Outcome::kMeasured || tries[c] == 0) continue;
+      if (static_cast<int>(series.samples.size()) == policy_.samples) continue;
+      --tries[c];
+      sample(problem, contestants[c], calls[c], round, series);
+      more = true;
+    }
+  }
+}
+
+std::vector<Series> Sampler::measure(Problem& problem, const std::vector<Contestant>& contestants) {
+  std::vector<Series> all(contestants.size());
+  for (std::size_t c = 0; c < contestants.size(); ++c) prepare(problem, contestants[c], all[c]);
+  sample_all(problem, contestants, all);
+
+  const auto beats_roof = [](const Series& series) {
+    std::vector<double> shares;
+    for (const Sample& sample : series.samples) shares.push_back(sample.share);
+    return median(shares) > kMostShare;
+  };
+  if (std::any_of(all.begin(), all.end(), beats_roof)) {
+    // Perhaps another member of the family has become the fastest: once more, with the family probed anew.
+    for (std::size_t c = 0; c < contestants.size(); ++c) {
+      if (beats_roof(all[c])) contestants[c].roofs->choose(problem.level());
+      all[c].samples.clear();
+    }
+    sample_all(problem, contestants, all);
+    for (Series& series : all) series.invalid = beats_roof(series);
+  }
+  for (Series& series : all) {
+    const int have = static_cast<int>(series.samples.size());
+    if (series.outcome != Outcome::kMeasured || have == policy_.samples) continue;
+    series.outcome = Outcome::kBusy;
+    series.reason = "machine busy: " + std::to_string(have) + " of " + std::to_string(policy_.samples) + " samples";
+  }
+  return all;
+}
+
+}  // namespace heed::bench

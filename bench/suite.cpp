@@ -1,0 +1,254 @@
+// heed-bench: measures the kernels and attention, on every row that this machine runs, against the roofs.
+// See README.md in this folder for what the figures mean.
+#include "suite.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string_view>
+
+namespace heed::bench {
+
+#define HEED_BENCH_ROW(name, limited) extern const Probes probes_##name;
+#include "heed_bench_rows.hpp"
+#undef HEED_BENCH_ROW
+
+namespace {
+
+struct BuiltRow {
+  const char* name;
+  bool limited;
+  const Probes* probes;
+};
+
+constexpr BuiltRow kBuiltRows[] = {
+#define HEED_BENCH_ROW(name, limited) {#name, limited, &probes_##name},
+#include "heed_bench_rows.hpp"
+#undef HEED_BENCH_ROW
+};
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+// The roofs of every kind of vector that the rows use. Rows with the same vectors share them.
+class RoofTable {
+ public:
+  RoofTable(const Machine& machine, const Streamed& streamed, Team& team)
+      : machine_(machine), streamed_(streamed), team_(team) {}
+
+  Roofs* of(const Probes& probes) {
+    auto& roofs = table_[{probes.vector_bytes, probes.fma}];
+    if (roofs == nullptr) roofs = std::make_unique<Roofs>(probes, machine_, streamed_, team_);
+    return roofs.get();
+  }
+
+ private:
+  const Machine& machine_;
+  const Streamed& streamed_;
+  Team& team_;
+  std::map<std::pair<int, bool>, std::unique_ptr<Roofs>> table_;
+};
+
+// Best row first, the reference last.
+std::vector<Entrant> find_entrants(RoofTable& roofs) {
+  const std::string best = isa();
+  std::vector<Entrant> entrants;
+  Roofs* best_roofs = nullptr;
+  for (std::int32_t i = 0; i < isa_count(); ++i) {
+    const IsaInfo row = isa_row(i);
+    const auto* built = std::find_if(std::begin(kBuiltRows), std::end(kBuiltRows), [&](const BuiltRow& candidate) {
+      return std::string_view(candidate.name) == row.name;
+    });
+    if (row.supported == 0 || built == std::end(kBuiltRows)) continue;
+    const bool everywhere = row.name == best || std::string_view(row.name) == kDenominator;
+    entrants.push_back(
+        {{row.name, false, built->limited, roofs.of(*built->probes)}, everywhere ? Grid::kAll : Grid::kFour});
+    if (row.name == best) best_roofs = entrants.back().contestant.roofs;
+  }
+  std::stable_partition(entrants.begin(), entrants.end(), [&](const Entrant& e) { return e.contestant.name == best; });
+  entrants.push_back({{kReference, true, true, best_roofs}, Grid::kAll});
+  return entrants;
+}
+
+template <class Field>
+void count(benchmark::State& state, const std::string& name, const std::vector<Sample>& samples, Field field) {
+  std::vector<double> values;
+  for (const Sample& sample : samples) values.push_back(field(sample));
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  state.counters[name] = median(values);
+  state.counters[name + "_min"] = *least;
+  state.counters[name + "_max"] = *most;
+}
+
+// Time of the denominator over the contestant's, from samples of the same round.
+void count_speedup(benchmark::State& state, const Point& point, const Series& series) {
+  for (std::size_t c = 0; c < point.contestants.size(); ++c) {
+    if (point.contestants[c].name != kDenominator) continue;
+    std::map<int, double> other;
+    for (const Sample& sample : point.series[c].samples) other[sample.round] = sample.seconds;
+    std::vector<Sample> paired;
+    for (const Sample& sample : series.samples) {
+      if (other.count(sample.round) != 0) paired.push_back(sample);
+    }
+    if (point.series[c].outcome != Outcome::kMeasured || paired.empty()) return;
+    count(state, "speedup", paired, [&](const Sample& sample) { return other[sample.round] / sample.seconds; });
+  }
+}
+
+// Google Benchmark runs one row at a time; the point was sampled row by row in turn when its first row came up, and
+// each row hands in its own times.
+void report(benchmark::State& state, Point& point, std::size_t c, Sampler& sampler, const Machine& machine,
+            const Pages& memory, Team& team) {
+  Problem problem(*point.operation, point.D, point.L, machine, memory, team);
+  if (point.series.empty()) point.series = sampler.measure(problem, point.contestants);
+  const Series& series = point.series[c];
+  if (series.outcome != Outcome::kMeasured) {
+    constexpr const char* kPrefixes[] = {"", "skipped: ", "", "WRONG: "};
+    state.SkipWithError((kPrefixes[static_cast<int>(series.outcome)] + series.reason).c_str());
+    return;
+  }
+  auto sample = series.samples.begin();
+  for ([[maybe_unused]] auto _ : state) state.SetIterationTime((sample++)->seconds);
+  state.SetLabel(name_of(problem.level()));
+  state.counters["operations"] = problem.operations();
+  state.counters["bytes"] = problem.bytes();
+  state.counters["pairs"] = problem.pairs() * point.operation->group;
+  state.counters["copies"] = static_cast<double>(problem.copies());
+  state.counters["check"] = series.error;
+  state.counters["rejected"] = series.rejected;
+  state.counters["invalid"] = series.invalid ? 1 : 0;
+  count(state, "seconds", series.samples, [](const Sample& x) { return x.seconds; });
+  count(state, "share", series.samples, [](const Sample& x) { return x.share; });
+  count(state, "tile", series.samples, [](const Sample& x) { return x.tile; });
+  count(state, "peak", series.samples, [](const Sample& x) { return x.peak; });
+  count(state, "bandwidth", series.samples, [](const Sample& x) { return x.bandwidth; });
+  count_speedup(state, point, series);
+}
+
+// One line per benchmark, for whoever watches.
+class Progress : public benchmark::BenchmarkReporter {
+ public:
+  explicit Progress(std::size_t total) : total_(total) {}
+
+  bool ReportContext(const Context&) override { return true; }
+
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      const std::string name = run.run_name.function_name;
+      std::printf("[%zu/%zu] %s ", ++done_, total_, name.c_str());
+      if (run.error_occurred) {
+        std::printf("%s\n", run.error_message.c_str());
+        wrong_ += run.error_message.rfind("WRONG", 0) == 0 ? 1 : 0;
+      } else {
+        std::printf("%.4g us, %.0f %% of the roof (%s)\n", run.counters.at("seconds") * 1e6,
+                    run.counters.at("share") * 100, run.report_label.c_str());
+      }
+      std::fflush(stdout);
+    }
+  }
+
+  int wrong() const { return wrong_; }
+
+ private:
+  std::size_t total_, done_ = 0;
+  int wrong_ = 0;
+};
+
+void add_context(const Options& options, const Policy& policy, const Machine& machine, const Streamed& streamed,
+                 const std::vector<Entrant>& entrants) {
+  const auto add = [](const std::string& key, const std::string& value) { benchmark::AddCustomContext(key, value); };
+  add("heed_version", version());
+  add("heed_arithmetic", std::to_string(arithmetic()));
+  add("heed_isa", isa());
+  add("denominator", kDenominator);
+  add("threads", std::to_string(options.threads));
+  add("quick", options.quick ? "1" : "0");
+  add("samples", std::to_string(policy.samples));
+  add("least_tile", number(kLeastTile));
+  add("most_share", number(kMostShare));
+  add("caches_known", machine.caches_known ? "1" : "0");
+  add("l1_bytes", std::to_string(machine.l1_bytes));
+  add("l2_bytes", std::to_string(machine.l2_bytes));
+  add("llc_bytes", std::to_string(machine.llc_bytes));
+  add("streamed_bytes", std::to_string(streamed.huge.size_bytes()));
+  std::string rows;
+  for (const Entrant& entrant : entrants) rows += (rows.empty() ? "" : " ") + entrant.contestant.name;
+  add("rows", rows);
+  std::vector<double> clocks, per_clock, tiles;
+  Roofs& best = *entrants.front().contestant.roofs;
+  for (int i = 0; i < 15; ++i) {
+    const double clock = clock_hz(), peak = best.fma_peak();
+    clocks.push_back(clock);
+    per_clock.push_back(peak / clock / options.threads);
+    tiles.push_back(best.tile() / peak);
+  }
+  add("clock_hz", number(median(clocks)));
+  add("operations_per_clock", number(median(per_clock)));
+  add("tile_of_peak", number(median(tiles)));
+  for (const Entrant& entrant : entrants) {
+    Roofs& roofs = *entrant.contestant.roofs;
+    const std::string prefix = "roof/" + entrant.contestant.name + "/";
+    add(prefix + "vector", std::to_string(roofs.vector_bits()) + " bits" + (roofs.fma() ? ", FMA" : ", no FMA"));
+    add(prefix + "peak", number(roofs.fma_peak()));
+    for (int i = 0; i < kLevels; ++i) {
+      const auto level = static_cast<Level>(i);
+      add(prefix + name_of(level), number(roofs.chosen(level)));
+      add(prefix + name_of(level) + "_probe", roofs.describe(level));
+    }
+  }
+}
+
+}  // namespace
+
+int run_suite(const Options& options) {
+  const double start = seconds_now();
+  const Machine machine = probe_machine();
+  Team team(options.threads, machine.cpus);
+  // Twice the last-level cache, but not more than 640 MiB or a quarter of the free memory.
+  const std::size_t bytes = std::min({std::max(2 * machine.llc_bytes, std::size_t{64} << 20), std::size_t{640} << 20,
+                                      machine.available_bytes / 4}) >>
+                            21 << 21;
+  Streamed streamed{Pages(bytes, PageSize::kHuge), Pages(bytes, PageSize::k4KiB)};
+  streamed.huge.fill_random();
+  streamed.small.touch();
+  RoofTable roofs(machine, streamed, team);
+  const std::vector<Entrant> entrants = find_entrants(roofs);
+  const Policy policy{options.quick ? 3 : 7, options.quick ? 1e-3 : 2e-3, start + options.seconds};
+  Sampler sampler(*entrants.front().contestant.roofs, policy, machine, streamed.huge, team);
+
+  const auto points = choose_points(options, entrants);
+  std::size_t total = 0;
+  for (const auto& point : points) {
+    for (std::size_t c = 0; c < point->contestants.size(); ++c, ++total) {
+      benchmark::RegisterBenchmark(name_of(*point, point->contestants[c]).c_str(),
+                                   [&, c, p = point.get()](benchmark::State& state) {
+                                     report(state, *p, c, sampler, machine, streamed.huge, team);
+                                   })
+          ->Iterations(policy.samples)
+          ->UseManualTime();
+    }
+  }
+  if (total == 0) {
+    std::fprintf(stderr, "heed-bench: nothing matches '%s'\n", options.filter.c_str());
+    return 2;
+  }
+  add_context(options, policy, machine, streamed, entrants);
+  std::vector<std::string> words = {"heed-bench"};
+  if (!options.out.empty())
+    words.insert(words.end(), {"--benchmark_out=" + options.out, "--benchmark_out_format=json"});
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  int argc = static_cast<int>(argv.size());
+  benchmark::Initialize(&argc, argv.data());
+  Progress progress(total);
+  benchmark::RunSpecifiedBenchmarks(&progress);
+  return progress.wrong() == 0 ? 0 : 1;
+}
+
+}  // namespace heed::bench

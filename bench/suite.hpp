@@ -1,0 +1,50 @@
+// Options of the suite, what it measures, and how that is handed to Google Benchmark.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sampling.hpp"
+
+namespace heed::bench {
+
+struct Options {
+  bool quick = false;
+  int threads = 1;
+  double seconds = 0.0;  // that the run may take; 0: by quick
+  std::string filter;    // regular expression, searched in names
+  std::string out;       // JSON; empty: none
+};
+
+// Exit status: 0; 1 if a row's results are wrong; 2 if nothing was to be measured.
+int run_suite(const Options& options);
+
+// A contestant's place in the grid of lengths.
+enum class Grid { kAll, kFour };
+
+struct Entrant {
+  Contestant contestant;
+  Grid grid;
+};
+
+// One operation, head dimension and length, with those who are measured there.
+struct Point {
+  const Operation* operation;
+  std::int64_t D, L;
+  std::vector<Contestant> contestants;
+  std::vector<Series> series;  // empty until the first of the point's benchmarks runs
+};
+
+// <op>_<type>[_<variant>]/<row>/<D>/<L>; D is "-" for an operation that knows none.
+std::string name_of(const Point& point, const Contestant& contestant);
+
+// The points that the options ask for. A filter chooses from the full grid.
+std::vector<std::unique_ptr<Point>> choose_points(const Options& options, const std::vector<Entrant>& entrants);
+
+inline constexpr const char* kDenominator =
+    "auto";  // speed-ups are quoted against what the compiler makes of plain code
+inline constexpr const char* kReference = "reference";
+
+}  // namespace heed::bench
