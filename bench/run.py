@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Runs the benchmark suite and writes its report: results.json, results.md, report.html. scripts/bench calls it."""
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from report import facts, page, picture, results, text
+
+SUITE = "bench/heed-bench"
+BUILD = "bench/build.json"
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build-dir", type=Path, required=True, help="where the project was built")
+    parser.add_argument("--quick", action="store_true", help="under a minute: fewer lengths and samples")
+    parser.add_argument("--filter", metavar="RE", help="only names <op>_<type>[_<variant>]/<row>/<D>/<L> that match")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="attention with N threads")
+    parser.add_argument("--seconds", type=float, help="what has not begun by then is skipped")
+    parser.add_argument("--out", type=Path, default=Path("bench-results"), metavar="DIR", help="where the report goes")
+    parser.add_argument("--picture", type=Path, metavar="FILE.svg", help="also draw the README's picture")
+    return parser.parse_args()
+
+
+def show_progress(lines):
+    """One line that changes on a terminal; elsewhere a line for each twentieth."""
+    shown = -1
+    for line in lines:
+        line = line.rstrip()
+        if not line.startswith("["):
+            print(line, flush=True)
+            continue
+        done, total = map(int, line[1:line.index("]")].split("/"))
+        if sys.stdout.isatty():
+            print(f"\r\033[K{line[:118]}", end="\n" if done == total else "", flush=True)
+        elif done * 20 // total != shown or "WRONG" in line:
+            shown = done * 20 // total
+            print(line, flush=True)
+
+
+def run_suite(arguments, raw):
+    command = [arguments.build_dir / SUITE, "--out", raw, "--threads", arguments.threads]
+    command += ["--quick"] if arguments.quick else []
+    command += ["--filter", arguments.filter] if arguments.filter else []
+    command += ["--seconds", arguments.seconds] if arguments.seconds else []
+    print("measuring the roofs, then every kernel beside them", flush=True)
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as suite:
+        show_progress(suite.stdout)
+    return suite.returncode
+
+
+def user_command(arguments):
+    words = ["scripts/bench"]
+    words += ["--quick"] if arguments.quick else []
+    words += ["--filter", arguments.filter] if arguments.filter else []
+    words += ["--threads", str(arguments.threads)] if arguments.threads > 1 else []
+    return shlex.join(words)
+
+
+def print_table(found):
+    rows = [("", "L", "time", "share", "data in", f"over {found['denominator']}")]
+    for p in text.headline(found):
+        if p["status"] == "measured":
+            speedup = text.times(p["speedup"]["median"]) if p["speedup"] else "–"
+            rows.append((f"{text.title(p['op'], p['D'])} [{p['row']}]", str(p["L"]),
+                         text.engineering(p["seconds"]["median"], "s"), text.percent(p["share"]["median"]), p["level"],
+                         speedup))
+        else:
+            rows.append((f"{text.title(p['op'], p['D'])} [{p['row']}]", str(p["L"]), p["status"], "", "", ""))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        print("  ".join([row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]))
+
+
+def main():
+    arguments = parse_arguments()
+    machine = facts.machine()
+    build = json.loads((arguments.build_dir / BUILD).read_text())
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    raw = arguments.out / "raw.json"
+    status = run_suite(arguments, raw)
+    if status not in (0, 1):
+        return status
+    measured = json.loads(raw.read_text())
+    raw.unlink()
+    fmas = facts.vector_fmas(arguments.build_dir, measured["context"]["denominator"])
+    found = results.merge(measured, machine, build, facts.commit(build["source"]), fmas, user_command(arguments))
+    results.write(found, arguments.out / "results.json")
+    (arguments.out / "results.md").write_text(text.markdown(found))
+    report = arguments.out / "report.html"
+    report.write_text(page.page(found))
+    if arguments.picture:
+        arguments.picture.write_text(picture.draw(found))
+    print()
+    print_table(found)
+    for line in text.verdict(found):
+        print("\n" + line)
+    print(f"\n{text.denominator_note(found)}\nreport: {report.resolve()}")
+    return 0 if found["valid"] else 1 if found["wrong"] else 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())
