@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <regex>
 
 #include "suite.hpp"
@@ -42,6 +43,12 @@ std::vector<std::unique_ptr<Point>> choose_points(const Options& options, const 
       }
     }
   }
+  // Cheap ones first: what is left when time is up are the longest calls, not whole operations.
+  const auto cost = [](const auto& point) {
+    const double L = static_cast<double>(point->L), queries = point->operation->kind == Kind::kPrefill ? L : 1.0;
+    return L * queries * static_cast<double>(point->D) * point->operation->group;
+  };
+  std::stable_sort(points.begin(), points.end(), [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
   return points;
 }
 

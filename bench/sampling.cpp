@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 
 namespace heed::bench {
 namespace {
@@ -11,6 +12,13 @@ constexpr std::int64_t kPilotLength = 256;
 constexpr int kProbesPerSample = 40;   // tries to find the machine quiet before a sample
 constexpr int kRunsPerSample = 3;      // tries of a sample, when it was not quiet to the end
 constexpr double kSlowSeconds = 0.05;  // samples this long are tried twice only
+constexpr double kLeastOnCpu = 0.97;   // of a sample's time, that its thread must have had the processor
+
+double thread_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 // The row that runs, for heed's own calls. The reference belongs to no row.
 std::string use(const Contestant& contestant) {
@@ -85,7 +93,7 @@ Sampler::Roof Sampler::probe(const Contestant& contestant, Level level) {
   return {peak, referee_.tile() / referee, contestant.roofs->bandwidth(level)};
 }
 
-bool Sampler::sample(Problem& problem, const Contestant& contestant, std::int64_t calls, int round, Series& series) {
+void Sampler::sample(Problem& problem, const Contestant& contestant, std::int64_t calls, int round, Series& series) {
   use(contestant);
   Roof before{};
   for (int i = 0; i < kProbesPerSample; ++i) {
@@ -94,9 +102,10 @@ bool Sampler::sample(Problem& problem, const Contestant& contestant, std::int64_
   }
   before = probe(contestant, problem.level());
   if (calls > 1) run(problem, contestant, 1);  // the probe has used the caches
-  const double start = seconds_now();
+  const double start = seconds_now(), own_start = thread_seconds();
   run(problem, contestant, calls);
-  const double seconds = (seconds_now() - start) / static_cast<double>(calls);
+  const double own = thread_seconds() - own_start, elapsed = seconds_now() - start;
+  const double seconds = elapsed / static_cast<double>(calls);
   const Roof after = probe(contestant, problem.level());
 
   Sample sample{};
@@ -106,12 +115,13 @@ bool Sampler::sample(Problem& problem, const Contestant& contestant, std::int64_
   sample.peak = std::max(before.peak, after.peak);
   sample.bandwidth = std::max(before.bandwidth, after.bandwidth);
   sample.share = std::max(problem.operations() / sample.peak, problem.bytes() / sample.bandwidth) / seconds;
-  if (sample.tile < kLeastTile) {
+  // With several threads the caller waits for the others, and only the tile can tell.
+  const bool on_cpu = team_.size() > 1 || own >= kLeastOnCpu * elapsed;
+  if (sample.tile < kLeastTile || !on_cpu) {
     ++series.rejected;
-    return false;
+  } else {
+    series.samples.push_back(sample);
   }
-  series.samples.push_back(sample);
-  return true;
 }
 
 void Sampler::sample_all(Problem& problem, const std::vector<Contestant>& contestants, std::vector<Series>& all) {

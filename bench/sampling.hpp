@@ -66,7 +66,7 @@ class Sampler {
 
   double seconds_per_call(Problem& problem, const Contestant& contestant);
   void prepare(Problem& problem, const Contestant& contestant, Series& series);
-  bool sample(Problem& problem, const Contestant& contestant, std::int64_t calls, int round, Series& series);
+  void sample(Problem& problem, const Contestant& contestant, std::int64_t calls, int round, Series& series);
   void sample_all(Problem& problem, const std::vector<Contestant>& contestants, std::vector<Series>& all);
   Roof probe(const Contestant& contestant, Level level);
   void run(Problem& problem, const Contestant& contestant, std::int64_t calls);

@@ -180,6 +180,10 @@ void add_context(const Options& options, const Policy& policy, const Machine& ma
   std::string rows;
   for (const Entrant& entrant : entrants) rows += (rows.empty() ? "" : " ") + entrant.contestant.name;
   add("rows", rows);
+  std::string operations;
+  for (const Operation& operation : kOperations)
+    operations += (operations.empty() ? "" : " ") + std::string(operation.name);
+  add("operations", operations);
   std::vector<double> clocks, per_clock, tiles;
   Roofs& best = *entrants.front().contestant.roofs;
   for (int i = 0; i < 15; ++i) {

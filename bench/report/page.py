@@ -99,7 +99,8 @@ def _method(results):
         f"Each figure is the median of {m['samples']} samples ({threads}), minimum and maximum in brackets. The rows of a "
         "point are sampled in turn. Beside each sample, before and after it, the roofs are measured again; a sample counts "
         f"only if a 6×16 tile in L1 ran at {t.percent(m['least_tile'])} of the multiply-add peak or better meanwhile "
-        "(a busy neighbour on the same core slows the tile, and the kernels, but hardly the peak).",
+        "(a busy neighbour on the same core slows the tile, and the kernels, but hardly the peak), and if its thread was not "
+        "interrupted for more than 3 % of the time.",
         "Share = roofline time / measured time. Roofline time is the larger of useful operations / peak and bytes / read "
         "bandwidth of the level that the data live in. Useful operations: only pairs that the mask allows, 2 per multiply-add; "
         "bytes: K and V once per key/value head. Packing and everything else that a call does is inside its time. A row is "
@@ -125,7 +126,7 @@ def page(results):
     parts += [_claims(results), "<h2>Machine and build</h2>", _card(results), "<h2>Roofs</h2>", _roofs(results),
               "<h2>How it was measured</h2>", _method(results)]
     for op in dict.fromkeys(p["op"] for p in results["points"]):
-        parts.append(f"<h2 id='{op}'>{op}</h2><p>{_inline(OPERATIONS.get(op, ''))} Crosses along the bottom: skipped; "
+        parts.append(f"<h2 id='{op}'>{op}</h2><p>{_inline(OPERATIONS.get(op, ''))} Crosses above a plot: skipped; "
                      "rings: the machine was busy. Dotted: where the data move to the next level.</p>")
         parts.append(f"<p>To repeat it: <code>{html.escape(r.repeat(results, op, dim='[^/]+'))}</code></p>")
         parts.append(plots.operation(results, op))

@@ -101,12 +101,13 @@ def mark_levels(axes, points, row):
 
 
 def mark_missing(axes, points, rows, styles):
-    """A cross for a point that was skipped, a ring for one without enough quiet samples; a line of its own per row."""
-    for line, row in enumerate(rows):
+    """Above the plot: a cross for a point that was skipped, a ring for one without enough quiet samples."""
+    for i, row in enumerate(rows):
+        aside = 2 ** (0.16 * (i - (len(rows) - 1) / 2))
         for status, marker in (("skipped", "x"), ("busy", "o"), ("wrong", "*")):
-            x = [p["L"] for p in points if p["row"] == row and p["status"] == status]
-            axes.plot(x, [0.03 + 0.045 * line] * len(x), marker, transform=axes.get_xaxis_transform(), markersize=5,
-                      markeredgecolor=styles[row][0], markerfacecolor="none", clip_on=False)
+            x = [p["L"] * aside for p in points if p["row"] == row and p["status"] == status]
+            axes.plot(x, [1.035] * len(x), marker, transform=axes.get_xaxis_transform(), markersize=4.5, clip_on=False,
+                      markeredgecolor=styles[row][0], markerfacecolor="none")
 
 
 def per_unit(p, scale=1e9):
@@ -157,7 +158,7 @@ def operation(results, op):
             draw(axes, results, points, rows, styles)
             length_axis(axes, {p["L"] for p in points})
             axes.set_xlabel("sequence length L")
-        grid[line][0].set_title(title(op, dim), loc="left", pad=16)
+        grid[line][0].set_title(title(op, dim), loc="left", pad=18)
     handles = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels()):

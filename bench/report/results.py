@@ -56,6 +56,8 @@ def merge(raw, machine, build, commit, fmas, command):
     context = raw["context"]
     rows = context["rows"].split()
     points = [point(entry) for entry in raw["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
+    order = context["operations"].split()  # they ran cheapest first
+    points.sort(key=lambda p: (order.index(p["op"]), p["D"] or 0, p["L"], rows.index(p["row"])))
     beaten = [p["name"] for p in points if p.get("beats_its_roof")]
     wrong = [p["name"] for p in points if p["status"] == "wrong"]
     return {

@@ -97,7 +97,7 @@ def denominator_note(results):
     row, flags = results["denominator"], results["build"].get("row_flags", {}).get(results["denominator"], "")
     counted = "not counted (no objdump, or no objects)" if fmas is None else str(fmas)
     return (f"`{row}` is the readable scalar code, vectorised by {results['build'].get('compiler', 'the compiler')} with "
-            f"{flags} -O3; vector multiply-adds that it put there: {counted}.")
+            f"{flags + ' ' if flags else ''}-O3; vector multiply-adds that it put there: {counted}.")
 
 
 def markdown(results):
