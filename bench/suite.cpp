@@ -178,11 +178,11 @@ void add_context(const Options& options, const Policy& policy, const Machine& ma
   add("llc_bytes", std::to_string(machine.llc_bytes));
   add("streamed_bytes", std::to_string(streamed.huge.size_bytes()));
   std::string rows;
-  for (const Entrant& entrant : entrants) rows += (rows.empty() ? "" : " ") + entrant.contestant.name;
+  for (const Entrant& entrant : entrants) rows.append(rows.empty() ? "" : " ").append(entrant.contestant.name);
   add("rows", rows);
   std::string operations;
   for (const Operation& operation : kOperations)
-    operations += (operations.empty() ? "" : " ") + std::string(operation.name);
+    operations.append(operations.empty() ? "" : " ").append(operation.name);
   add("operations", operations);
   std::vector<double> clocks, per_clock, tiles;
   Roofs& best = *entrants.front().contestant.roofs;
