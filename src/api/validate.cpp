@@ -2,7 +2,6 @@
 
 #include <cinttypes>
 #include <cmath>
-#include <initializer_list>
 
 #include "api/status.hpp"
 
@@ -51,17 +50,24 @@ class Checks {
     return product("Lq", a_.Lq) || product("Lkv", a_.Lkv);
   }
 
-  // All elements of a tensor of `length` tokens can be counted.
+  // All elements of a tensor of `length` tokens can be counted. The factor that makes them too many is named.
   bool product(const char* name, std::int64_t length) {
+    struct Factor {
+      const char* name;
+      std::int64_t value;
+    };
+    const Factor factors[] = {{"B", a_.B},
+                              a_.Hq > a_.Hkv ? Factor{"Hq", a_.Hq} : Factor{"Hkv", a_.Hkv},
+                              {name, length},
+                              a_.D > a_.Dv ? Factor{"D", a_.D} : Factor{"Dv", a_.Dv}};
     std::int64_t count = 1;
-    const std::int64_t heads = a_.Hq > a_.Hkv ? a_.Hq : a_.Hkv;
-    const std::int64_t columns = a_.D > a_.Dv ? a_.D : a_.Dv;
-    for (const std::int64_t factor : {a_.B, heads, length, columns}) {
-      if (factor == 0) return false;
-      if (count > kLargestExtent / factor) {
-        return invalid("%s: %" PRId64 " is too large: the problem has more than 2^60 elements", name, length);
+    for (const Factor& factor : factors) {
+      if (factor.value == 0) return false;
+      if (count > kLargestExtent / factor.value) {
+        return invalid("%s: %" PRId64 " is too large: the problem has more than 2^60 elements", factor.name,
+                       factor.value);
       }
-      count *= factor;
+      count *= factor.value;
     }
     return false;
   }

@@ -1,0 +1,159 @@
+// Bad arguments of the calls for single kernels.
+#include <catch2/catch_message.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "heed/heed.h"
+#include "support/floats.hpp"
+
+namespace heed::test {
+namespace {
+
+constexpr std::int64_t two_to(int n) { return std::int64_t{1} << n; }
+
+// The matrices of the three calls, all of the right shape; each call takes some of them.
+struct Matrices {
+  std::vector<float> in = std::vector<float>(64, 0.5f);
+  std::vector<float> results = std::vector<float>(64, 77.0f);
+  heed_matrix q{in.data(), 2, 3, 0, HEED_F32}, k{in.data(), 4, 3, 0, HEED_F32};
+  heed_matrix_out s{results.data(), 2, 4, 0, HEED_F32};
+  heed_matrix weights{in.data(), 2, 4, 0, HEED_F32}, v{in.data(), 4, 5, 0, HEED_F32};
+  heed_matrix accumulator{in.data(), 2, 5, 0, HEED_F32};
+  heed_matrix_out out{results.data(), 2, 5, 0, HEED_F32};
+  float* lse = results.data() + 40;
+
+  bool untouched() const {
+    for (const float x : results) {
+      if (x != 77.0f) return false;
+    }
+    return true;
+  }
+};
+
+using Run = heed_code (*)(Matrices&, heed_status*);
+heed_code scores(Matrices& m, heed_status* status) { return heed_scores(&m.q, &m.k, 1.0f, &m.s, status); }
+heed_code weighted_sum(Matrices& m, heed_status* status) {
+  return heed_weighted_sum(&m.weights, &m.v, &m.accumulator, &m.out, status);
+}
+heed_code attend(Matrices& m, heed_status* status) { return heed_attend(&m.weights, &m.v, &m.out, m.lse, status); }
+
+struct Rule {
+  Run run;
+  heed_code code;
+  const char* argument;
+  const char* why;
+  void (*broken)(Matrices&);
+};
+
+constexpr heed_code kInvalid = HEED_INVALID_ARGUMENT, kUnsupported = HEED_UNSUPPORTED;
+
+template <class Matrix>
+void move_one_byte(Matrix& m) {
+  m.data = const_cast<char*>(static_cast<const char*>(m.data)) + 1;
+}
+
+const Rule kRules[] = {
+    {scores, kInvalid, "q.type:", "4", [](Matrices& m) { m.q.type = 4; }},
+    {scores, kInvalid, "k.type:", "-1", [](Matrices& m) { m.k.type = -1; }},
+    {scores, kUnsupported, "k.type:", "f32", [](Matrices& m) { m.k.type = HEED_BF16; }},
+    {scores, kUnsupported, "s.type:", "f32", [](Matrices& m) { m.s.type = HEED_F16; }},
+    {scores, kInvalid, "q.rows:", "-1", [](Matrices& m) { m.q.rows = -1; }},
+    {scores, kInvalid, "k.cols:", "-2", [](Matrices& m) { m.k.cols = -2; }},
+    {scores, kInvalid, "q:", "2^60", [](Matrices& m) { m.q.stride = two_to(60); }},
+    {scores, kInvalid, "k:", "2^60", [](Matrices& m) { m.k.stride = std::numeric_limits<std::int64_t>::min(); }},
+    {scores, kInvalid, "k:", "2^60", [](Matrices& m) { m.k.rows = two_to(62); }},
+    {scores, kInvalid, "s:", "2^60", [](Matrices& m) { m.s.cols = two_to(62); }},
+    {scores, kInvalid, "q.data:", "null", [](Matrices& m) { m.q.data = nullptr; }},
+    {scores, kInvalid, "s.data:", "null", [](Matrices& m) { m.s.data = nullptr; }},
+    {scores, kInvalid, "k.data:", "multiple", [](Matrices& m) { move_one_byte(m.k); }},
+    {scores, kInvalid, "s.data:", "multiple", [](Matrices& m) { move_one_byte(m.s); }},
+    {scores, kInvalid, "k.cols:", "q.cols = 3", [](Matrices& m) { m.k.cols = 2; }},
+    {scores, kInvalid, "s.rows:", "q.rows = 2", [](Matrices& m) { m.s.rows = 3; }},
+    {scores, kInvalid, "s.cols:", "k.rows = 4", [](Matrices& m) { m.s.cols = 5; }},
+
+    {weighted_sum, kInvalid, "weights.rows:", "-1", [](Matrices& m) { m.weights.rows = -1; }},
+    {weighted_sum, kUnsupported, "v.type:", "f32", [](Matrices& m) { m.v.type = HEED_INT8; }},
+    {weighted_sum, kInvalid, "out.type:", "9", [](Matrices& m) { m.out.type = 9; }},
+    {weighted_sum, kInvalid, "v.rows:", "weights.cols = 4", [](Matrices& m) { m.v.rows = 3; }},
+    {weighted_sum, kInvalid, "out.rows:", "weights.rows = 2", [](Matrices& m) { m.out.rows = 1; }},
+    {weighted_sum, kInvalid, "out.cols:", "v.cols = 5", [](Matrices& m) { m.out.cols = 6; }},
+    {weighted_sum, kInvalid, "accumulator.rows:", "out.rows = 2", [](Matrices& m) { m.accumulator.rows = 3; }},
+    {weighted_sum, kInvalid, "accumulator.cols:", "out.cols = 5", [](Matrices& m) { m.accumulator.cols = 4; }},
+    {weighted_sum, kInvalid, "accumulator.data:", "null", [](Matrices& m) { m.accumulator.data = nullptr; }},
+    {weighted_sum, kUnsupported, "accumulator.type:", "f32", [](Matrices& m) { m.accumulator.type = HEED_F16; }},
+    {weighted_sum, kInvalid, "weights.data:", "multiple", [](Matrices& m) { move_one_byte(m.weights); }},
+    {weighted_sum, kInvalid, "v:", "2^60", [](Matrices& m) { m.v.stride = -two_to(59); }},
+
+    {attend, kInvalid, "s.cols:", "-1", [](Matrices& m) { m.weights.cols = -1; }},
+    {attend, kInvalid, "v.rows:", "s.cols = 4", [](Matrices& m) { m.v.rows = 5; }},
+    {attend, kInvalid, "out.rows:", "s.rows = 2", [](Matrices& m) { m.out.rows = 3; }},
+    {attend, kInvalid, "out.cols:", "v.cols = 5", [](Matrices& m) { m.out.cols = 4; }},
+    {attend, kInvalid, "v.data:", "null", [](Matrices& m) { m.v.data = nullptr; }},
+    {attend, kInvalid, "out.data:", "multiple", [](Matrices& m) { move_one_byte(m.out); }},
+    {attend, kInvalid, "lse.data:", "multiple",
+     [](Matrices& m) { m.lse = reinterpret_cast<float*>(reinterpret_cast<char*>(m.lse) + 1); }},
+    {attend, kUnsupported, "s.type:", "f32", [](Matrices& m) { m.weights.type = HEED_F16; }},
+};
+
+TEST_CASE("single kernels: a broken rule is named, and nothing is written", "[kernels][arguments]") {
+  int number = 0;
+  for (const Rule& rule : kRules) {
+    Matrices m;
+    rule.broken(m);
+    heed_status status;
+    const heed_code code = rule.run(m, &status);
+    const std::string message = status.message;
+    INFO("rule " << number++ << ", " << rule.argument << ' ' << rule.why << "; code " << code << ": " << message);
+    CHECK(code == rule.code);
+    CHECK(status.code == rule.code);
+    CHECK(message.compare(0, std::strlen(rule.argument), rule.argument) == 0);
+    CHECK(message.find(rule.why) != std::string::npos);
+    CHECK(m.untouched());
+    CHECK(rule.run(m, nullptr) == rule.code);
+    CHECK(m.untouched());
+  }
+  for (const Run run : {Run(scores), Run(weighted_sum), Run(attend)}) {
+    Matrices m;
+    heed_status status;
+    CHECK(run(m, &status) == HEED_OK);
+    CHECK(std::string(status.message).empty());
+    CHECK(!m.untouched());
+  }
+}
+
+TEST_CASE("single kernels: a matrix that is not there", "[kernels][arguments]") {
+  Matrices m;
+  heed_status status;
+  const auto refused = [&](heed_code code) {
+    return code == HEED_INVALID_ARGUMENT && std::string(status.message) == "arguments: a matrix is null" &&
+           m.untouched();
+  };
+  CHECK(refused(heed_scores(nullptr, &m.k, 1.0f, &m.s, &status)));
+  CHECK(refused(heed_scores(&m.q, nullptr, 1.0f, &m.s, &status)));
+  CHECK(refused(heed_scores(&m.q, &m.k, 1.0f, nullptr, &status)));
+  CHECK(refused(heed_weighted_sum(nullptr, &m.v, nullptr, &m.out, &status)));
+  CHECK(refused(heed_weighted_sum(&m.weights, nullptr, nullptr, &m.out, &status)));
+  CHECK(refused(heed_weighted_sum(&m.weights, &m.v, nullptr, nullptr, &status)));
+  CHECK(refused(heed_attend(nullptr, &m.v, &m.out, m.lse, &status)));
+  CHECK(refused(heed_attend(&m.weights, nullptr, &m.out, m.lse, &status)));
+  CHECK(refused(heed_attend(&m.weights, &m.v, nullptr, m.lse, &status)));
+}
+
+TEST_CASE("dot and softmax have no status: they say NaN", "[kernels][arguments]") {
+  const float x[2] = {1.0f, 2.0f};
+  float weights[2] = {77.0f, 77.0f};
+  for (const float result :
+       {heed_dot(x, x, -1), heed_dot(nullptr, x, 2), heed_dot(x, nullptr, 2), heed_softmax(x, weights, -1),
+        heed_softmax(nullptr, weights, 2), heed_softmax(x, nullptr, 2)}) {
+    CHECK(std::isnan(result));
+  }
+  CHECK(weights[0] == 77.0f);
+  CHECK(weights[1] == 77.0f);
+}
+
+}  // namespace
+}  // namespace heed::test
