@@ -1,7 +1,7 @@
 // dot and scale_row.
 #include "support/everywhere.hpp"
 
-namespace heed::test {
+namespace heed::test::kernel {
 
 using dispatch::f32;
 
@@ -48,4 +48,4 @@ void check_scale_row_f32() {
   }
 }
 
-}  // namespace heed::test
+}  // namespace heed::test::kernel

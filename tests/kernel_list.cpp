@@ -1,7 +1,7 @@
 // One test per line of THE LIST. A line without its check_<op>_<type> doesn't link.
 #include <catch2/catch_test_macros.hpp>
 
-namespace heed::test {
+namespace heed::test::kernel {
 
 #define HEED_KERNEL(op, type) void check_##op##_##type();
 #include "kernels/kernels.inc"
@@ -16,4 +16,4 @@ namespace {
 }();
 
 }  // namespace
-}  // namespace heed::test
+}  // namespace heed::test::kernel

@@ -1,7 +1,7 @@
 // scores and what prepares keys and values for tiles.
 #include "support/everywhere.hpp"
 
-namespace heed::test {
+namespace heed::test::kernel {
 
 using dispatch::f32;
 
@@ -122,4 +122,4 @@ void check_pack_values_f32() {
   for (const std::int64_t Dv : head_sizes()) check(128, Dv, random.once_in(2));
 }
 
-}  // namespace heed::test
+}  // namespace heed::test::kernel

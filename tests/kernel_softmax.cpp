@@ -5,7 +5,7 @@
 #include "support/everywhere.hpp"
 #include "support/exact.hpp"
 
-namespace heed::test {
+namespace heed::test::kernel {
 
 using dispatch::f32;
 
@@ -290,4 +290,4 @@ void check_softmax_f32() {
   }
 }
 
-}  // namespace heed::test
+}  // namespace heed::test::kernel

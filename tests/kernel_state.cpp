@@ -5,7 +5,7 @@
 #include "support/everywhere.hpp"
 #include "support/exact.hpp"
 
-namespace heed::test {
+namespace heed::test::kernel {
 
 using dispatch::f32;
 
@@ -130,4 +130,4 @@ void check_finish_f32() {
   for (const std::int64_t Dv : head_sizes()) check(Dv, -kInfinity, true, false);
 }
 
-}  // namespace heed::test
+}  // namespace heed::test::kernel

@@ -3,7 +3,7 @@
 
 #include "support/everywhere.hpp"
 
-namespace heed::test {
+namespace heed::test::kernel {
 
 using dispatch::f32;
 
@@ -131,4 +131,4 @@ void check_tile_f32() {
   }
 }
 
-}  // namespace heed::test
+}  // namespace heed::test::kernel

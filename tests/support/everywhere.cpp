@@ -2,7 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-namespace heed::test {
+namespace heed::test::kernel {
 namespace {
 
 void demand_none(const std::string& problem, const std::string& what, const Table& row, Placement placement) {
@@ -32,4 +32,4 @@ void check_everywhere(const std::string& what, const Call& call, const Oracle& o
   }
 }
 
-}  // namespace heed::test
+}  // namespace heed::test::kernel

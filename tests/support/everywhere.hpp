@@ -8,7 +8,7 @@
 #include "support/memory.hpp"
 #include "support/rows.hpp"
 
-namespace heed::test {
+namespace heed::test::kernel {
 
 // Makes a call of `row` with buffers from `arena` and returns every number that it gave.
 using Call = std::function<Numbers(const Table& row, Arena& arena)>;
@@ -31,4 +31,4 @@ std::string describe(const char* names, const Values&... values) {
   return text;
 }
 
-}  // namespace heed::test
+}  // namespace heed::test::kernel

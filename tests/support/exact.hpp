@@ -5,7 +5,7 @@
 
 #include "support/floats.hpp"
 
-namespace heed::test {
+namespace heed::test::kernel {
 
 // e^d for d <= 0: +0 where heed's result is, below 2^-126.
 inline double exact_weight(double d) { return d * 1.4426950408889634 < -126 ? 0 : std::exp(d); }
@@ -19,4 +19,4 @@ inline bool at_the_edge(double d) { return std::abs(d * 1.4426950408889634 + 126
 // What a weight may be wrong by at the edge, whatever its roundings.
 inline constexpr double kEdge = 0x1p-125;
 
-}  // namespace heed::test
+}  // namespace heed::test::kernel

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace heed::test {
+namespace heed::test::kernel {
 namespace {
 
 constexpr std::size_t kRegionBytes = std::size_t{1} << 20;
@@ -124,4 +124,4 @@ std::string Arena::violation() const {
   return {};
 }
 
-}  // namespace heed::test
+}  // namespace heed::test::kernel

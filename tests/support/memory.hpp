@@ -9,7 +9,7 @@
 
 #include "support/floats.hpp"
 
-namespace heed::test {
+namespace heed::test::kernel {
 
 enum class Placement {
   kRoomy,           // aligned to 64 bytes, canaries on both sides
@@ -73,4 +73,4 @@ class Arena {
   std::vector<Buffer> buffers_;
 };
 
-}  // namespace heed::test
+}  // namespace heed::test::kernel
