@@ -119,7 +119,9 @@ heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_mat
   args.lse = lse;
   args.lse_stride_token = 1;
   problem.group = 1;
-  problem.scores = static_cast<const float*>(s->data);
+  // Without keys the pointer may be null, which to the driver would mean that scores are to be computed.
+  static constexpr float kNoScores = 0.0f;
+  problem.scores = s->cols == 0 ? &kNoScores : static_cast<const float*>(s->data);
   problem.scores_row = rows_of(*s).stride;
   const Plan plan = make_plan(problem);
   api::Scratch scratch(kDefaultAllocator, plan.worker_bytes);
