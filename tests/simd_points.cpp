@@ -9,7 +9,6 @@
 
 using namespace heed;
 using namespace heed::test;
-using namespace heed::test::kernel;
 using dispatch::f32;
 
 namespace {

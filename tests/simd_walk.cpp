@@ -12,7 +12,6 @@
 #include "support/math.hpp"
 
 using namespace heed::test;
-using namespace heed::test::kernel;
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-namespace heed::test::kernel {
+namespace heed::test {
 
 double ulp_error(float x, double exact) {
   if (is_nan(x) || std::isnan(exact)) return is_nan(x) && std::isnan(exact) ? 0 : HUGE_VAL;
@@ -100,4 +100,4 @@ bool Sum::allows(float got, double roundings, double terms) const {
   return std::abs(got - value) <= relative * magnitude + terms * 0x1p-149;
 }
 
-}  // namespace heed::test::kernel
+}  // namespace heed::test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace heed::test::kernel {
+namespace heed::test {
 
 using Numbers = std::vector<float>;
 
@@ -75,4 +75,4 @@ struct Sum {
   bool allows(float got, double roundings, double terms) const;
 };
 
-}  // namespace heed::test::kernel
+}  // namespace heed::test
