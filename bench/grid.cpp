@@ -33,7 +33,7 @@ std::vector<std::unique_ptr<Point>> choose_points(const Options& options, const 
     for (const std::int64_t D : kHeadDimensions) {
       if (!uses_head_dimension(operation.kind) && D != kHeadDimensions[0]) continue;
       for (std::int64_t L = kShortest; L <= operation.longest; L *= 2) {
-        auto point = std::make_unique<Point>(Point{&operation, D, L, {}, {}});
+        auto point = std::make_unique<Point>(Point{&operation, D, L, {}, 0.0, {}});
         for (const Entrant& entrant : entrants) {
           const bool wanted = options.filter.empty() ? on_grid(operation, L, entrant.grid, options.quick)
                                                      : std::regex_search(name_of(*point, entrant.contestant), filter);

@@ -9,6 +9,7 @@ namespace heed::bench {
 namespace {
 
 constexpr std::int64_t kPilotLength = 256;
+constexpr int kPilotCalls = 3;
 constexpr int kProbesPerSample = 40;   // tries to find the machine quiet before a sample
 constexpr int kRunsPerSample = 3;      // tries of a sample, when it was not quiet to the end
 constexpr double kSlowSeconds = 0.05;  // samples this long are tried twice only
@@ -56,10 +57,12 @@ double Sampler::seconds_per_call(Problem& problem, const Contestant& contestant)
   double& seconds = seconds_per_pair_[key];
   if (seconds == 0.0) {
     Problem pilot(problem.operation(), problem.D(), kPilotLength, machine_, memory_, team_);
-    run(pilot, contestant, 1);
-    const double start = seconds_now();
-    run(pilot, contestant, 1);
-    seconds = (seconds_now() - start) / pilot.pairs();
+    for (int i = 0; i < kPilotCalls; ++i) {
+      const double start = seconds_now();
+      run(pilot, contestant, 1);
+      const double each = (seconds_now() - start) / pilot.pairs();
+      if (i == 0 || each < seconds) seconds = each;
+    }
   }
   return seconds * problem.pairs();
 }
@@ -124,7 +127,8 @@ void Sampler::sample(Problem& problem, const Contestant& contestant, std::int64_
   }
 }
 
-void Sampler::sample_all(Problem& problem, const std::vector<Contestant>& contestants, std::vector<Series>& all) {
+void Sampler::sample_all(Problem& problem, const std::vector<Contestant>& contestants, double patience,
+                         std::vector<Series>& all) {
   std::vector<std::int64_t> calls(contestants.size());
   std::vector<int> tries(contestants.size());
   for (std::size_t c = 0; c < contestants.size(); ++c) {
@@ -146,19 +150,19 @@ void Sampler::sample_all(Problem& problem, const std::vector<Contestant>& contes
     more = false;
     for (std::size_t c = 0; c < contestants.size(); ++c) {
       Series& series = all[c];
-      if (series.outcome != Outcome::kMeasured || tries[c] == 0) continue;
+      if (series.outcome != Outcome::kMeasured) continue;
       if (static_cast<int>(series.samples.size()) == policy_.samples) continue;
-      --tries[c];
+      if (tries[c]-- <= 0 && seconds_now() > patience) continue;
       sample(problem, contestants[c], calls[c], round, series);
       more = true;
     }
   }
 }
 
-std::vector<Series> Sampler::measure(Problem& problem, const std::vector<Contestant>& contestants) {
+std::vector<Series> Sampler::measure(Problem& problem, const std::vector<Contestant>& contestants, double patience) {
   std::vector<Series> all(contestants.size());
   for (std::size_t c = 0; c < contestants.size(); ++c) prepare(problem, contestants[c], all[c]);
-  sample_all(problem, contestants, all);
+  sample_all(problem, contestants, patience, all);
 
   const auto beats_roof = [](const Series& series) {
     std::vector<double> shares;
@@ -171,7 +175,7 @@ std::vector<Series> Sampler::measure(Problem& problem, const std::vector<Contest
       if (beats_roof(all[c])) contestants[c].roofs->choose(problem.level());
       all[c].samples.clear();
     }
-    sample_all(problem, contestants, all);
+    sample_all(problem, contestants, patience, all);
     for (Series& series : all) series.invalid = beats_roof(series);
   }
   for (Series& series : all) {

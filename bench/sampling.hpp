@@ -56,8 +56,8 @@ class Sampler {
   Sampler(Roofs& referee, const Policy& policy, const Machine& machine, const Pages& memory, Team& team)
       : referee_(referee), policy_(policy), machine_(machine), memory_(memory), team_(team) {}
 
-  // One series per contestant, all sampled in turn.
-  std::vector<Series> measure(Problem& problem, const std::vector<Contestant>& contestants);
+  // One series per contestant, all sampled in turn. On a busy machine it goes on trying until patience (a time).
+  std::vector<Series> measure(Problem& problem, const std::vector<Contestant>& contestants, double patience);
 
  private:
   struct Roof {
@@ -67,7 +67,8 @@ class Sampler {
   double seconds_per_call(Problem& problem, const Contestant& contestant);
   void prepare(Problem& problem, const Contestant& contestant, Series& series);
   void sample(Problem& problem, const Contestant& contestant, std::int64_t calls, int round, Series& series);
-  void sample_all(Problem& problem, const std::vector<Contestant>& contestants, std::vector<Series>& all);
+  void sample_all(Problem& problem, const std::vector<Contestant>& contestants, double patience,
+                  std::vector<Series>& all);
   Roof probe(const Contestant& contestant, Level level);
   void run(Problem& problem, const Contestant& contestant, std::int64_t calls);
 

@@ -106,7 +106,7 @@ void count_speedup(benchmark::State& state, const Point& point, const Series& se
 void report(benchmark::State& state, Point& point, std::size_t c, Sampler& sampler, const Machine& machine,
             const Pages& memory, Team& team) {
   Problem problem(*point.operation, point.D, point.L, machine, memory, team);
-  if (point.series.empty()) point.series = sampler.measure(problem, point.contestants);
+  if (point.series.empty()) point.series = sampler.measure(problem, point.contestants, point.patience);
   const Series& series = point.series[c];
   if (series.outcome != Outcome::kMeasured) {
     constexpr const char* kPrefixes[] = {"", "skipped: ", "", "WRONG: "};
@@ -228,7 +228,9 @@ int run_suite(const Options& options) {
 
   const auto points = choose_points(options, entrants);
   std::size_t total = 0;
-  for (const auto& point : points) {
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto& point = points[i];
+    point->patience = start + options.seconds * static_cast<double>(i + 1) / static_cast<double>(points.size());
     for (std::size_t c = 0; c < point->contestants.size(); ++c, ++total) {
       benchmark::RegisterBenchmark(name_of(*point, point->contestants[c]).c_str(),
                                    [&, c, p = point.get()](benchmark::State& state) {

@@ -34,6 +34,7 @@ struct Point {
   const Operation* operation;
   std::int64_t D, L;
   std::vector<Contestant> contestants;
+  double patience;             // until when samples may be tried again
   std::vector<Series> series;  // empty until the first of the point's benchmarks runs
 };
 
