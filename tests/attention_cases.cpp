@@ -78,8 +78,8 @@ TEST_CASE("H08: grouped heads", "[attention][H08]") {
   struct Heads {
     std::int64_t Hq, Hkv;
   };
-  const auto [Hq, Hkv] = GENERATE(Heads{4, 2}, Heads{6, 3}, Heads{28, 4}, Heads{12, 12}, Heads{8, 1});
-  const std::int64_t Lq = GENERATE(1, 5);
+  const Heads heads = GENERATE(Heads{4, 2}, Heads{6, 3}, Heads{28, 4}, Heads{12, 12}, Heads{8, 1});
+  const std::int64_t Hq = heads.Hq, Hkv = heads.Hkv, Lq = GENERATE(1, 5);
   for_each_row([&](const Table& row) {
     const ForcedRow forced(row);
     ModelProblem p;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "heed/heed.h"
-#include "support/floats.hpp"
 
 namespace heed::test {
 namespace {

@@ -7,6 +7,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <cmath>
 
+#include "attention_call.hpp"
 #include "attention_exact.hpp"
 #include "attention_random.hpp"
 
