@@ -10,9 +10,6 @@
 
 namespace heed::test {
 
-using kernel::bits_of;
-using kernel::float_of;
-
 enum class Layout {
   kHeadsFirst,   // [B][H][L][D]
   kTokensFirst,  // [B][L][H][D]

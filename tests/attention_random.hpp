@@ -10,9 +10,6 @@
 
 namespace heed::test {
 
-using kernel::Kind;
-using kernel::Random;
-
 // What the numbers of a problem are like.
 enum class Mixture {
   kPlain,

@@ -11,9 +11,6 @@
 
 namespace heed::test {
 
-using kernel::kInfinity;
-using kernel::kUnit;
-
 enum class Alignment { kBottomRight, kTopLeft, kOffsets };
 
 // Contiguous tensors, heads first. An empty vector means that the option is off.
