@@ -17,6 +17,9 @@
 namespace heed::HEED_ROW {
 namespace {
 
+// Groups in flight: 32 keys for one and two rows, 16 for three and four; with 4 lanes half as many.
+constexpr int kManyGroups = kLanes >= 16 ? 2 : 4, kFewGroups = kLanes >= 16 ? 1 : 2;
+
 template <int R, int G>
 struct Chains {
   Floats s[R][G];
@@ -89,7 +92,9 @@ template <int R, int G>
 HEED_INLINE void rows(const Scores& t, std::int64_t r) {
   std::int64_t j = 0;
   for (; j + G * kLanes <= t.keys; j += G * kLanes) group<R, G>(t, r, j, G * kLanes);
-  for (; j + kLanes <= t.keys; j += kLanes) group<R, 1>(t, r, j, kLanes);
+  if constexpr (G > 1) {
+    for (; j + kLanes <= t.keys; j += kLanes) group<R, 1>(t, r, j, kLanes);
+  }
   if (j < t.keys) group<R, 1>(t, r, j, t.keys - j);
 }
 
@@ -97,16 +102,16 @@ HEED_INLINE void rows(const Scores& t, std::int64_t r) {
 
 void scores_f32(const Scores& t) {
   std::int64_t r = 0;
-  for (; r + 4 <= t.rows; r += 4) rows<4, 2>(t, r);
+  for (; r + 4 <= t.rows; r += 4) rows<4, kFewGroups>(t, r);
   switch (t.rows - r) {
     case 3:
-      rows<3, 2>(t, r);
+      rows<3, kFewGroups>(t, r);
       break;
     case 2:
-      rows<2, 4>(t, r);
+      rows<2, kManyGroups>(t, r);
       break;
     case 1:
-      rows<1, 4>(t, r);
+      rows<1, kManyGroups>(t, r);
       break;
     default:
       break;
