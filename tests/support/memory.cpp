@@ -10,7 +10,7 @@
 namespace heed::test::kernel {
 namespace {
 
-constexpr std::size_t kRegionBytes = std::size_t{1} << 20;
+constexpr std::size_t kRegionBytes = std::size_t{1} << 22;
 constexpr std::size_t kCanaryBytes = 256;
 constexpr std::uint32_t kPoison = 0x7FA5A5A5u;  // a signalling NaN
 
