@@ -173,7 +173,9 @@ Spec draw(std::uint64_t seed) {
   s.alignment = alignment < 2 ? Alignment::kBottomRight : alignment == 2 ? Alignment::kTopLeft : Alignment::kOffsets;
   for (std::int64_t b = 0; b < s.B; ++b) {
     const std::int64_t around_block = 128 * random.between(0, 5) - random.between(0, s.Lq + 1);
-    s.offsets.push_back(random.once_in(2) ? around_block : random.between(-s.Lq - 1, s.Lkv + 1));
+    s.offsets.push_back(random.once_in(3)   ? around_block
+                        : random.once_in(2) ? random.between(-s.Lq - 1, 0)  // the first rows have no key
+                                            : random.between(-s.Lq - 1, s.Lkv + 1));
   }
   const float standard = static_cast<float>(1.0 / std::sqrt(static_cast<double>(s.D)));
   const float scales[] = {standard, standard, standard, 1.0f, -0.75f, 0.0f, 0.375f * random.number(Kind::kTame)};
