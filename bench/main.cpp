@@ -10,12 +10,13 @@
 namespace {
 
 constexpr const char* kUsage =
-    "usage: heed-bench [--quick] [--filter RE] [--threads N] [--seconds S] [--out FILE.json]\n"
+    "usage: heed-bench [--quick] [--filter RE] [--threads N] [--seconds S] [--out FILE.json] [--check]\n"
     "  --quick      fewer lengths and samples\n"
     "  --filter RE  only benchmarks whose name <op>_<type>[_<variant>]/<row>/<D>/<L> matches\n"
     "  --threads N  attention with N threads, against the roofs of N threads\n"
-    "  --seconds S  what has not begun after S seconds is skipped (default 300, quick 40)\n"
-    "  --out FILE   results as JSON\n";
+    "  --seconds S  what has not begun after S seconds is skipped (default 300, quick 35)\n"
+    "  --out FILE   results as JSON\n"
+    "  --check      no times: only holds the results against double precision\n";
 
 heed::bench::Options parse(int argc, char** argv) {
   heed::bench::Options options;
@@ -27,6 +28,8 @@ heed::bench::Options parse(int argc, char** argv) {
     };
     if (word == "--quick") {
       options.quick = true;
+    } else if (word == "--check") {
+      options.check = true;
     } else if (word == "--filter") {
       options.filter = value();
     } else if (word == "--threads") {
@@ -40,7 +43,7 @@ heed::bench::Options parse(int argc, char** argv) {
     }
   }
   if (options.threads < 1) throw std::invalid_argument("--threads must be at least 1");
-  if (options.seconds <= 0.0) options.seconds = options.quick ? 40.0 : 300.0;
+  if (options.seconds <= 0.0) options.seconds = options.quick ? 35.0 : 300.0;
   return options;
 }
 

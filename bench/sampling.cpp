@@ -79,15 +79,24 @@ void Sampler::prepare(Problem& problem, const Contestant& contestant, Series& se
   if (const std::string error = use(contestant); !error.empty()) return leave(Outcome::kSkipped, error);
   const double estimate = seconds_per_call(problem, contestant);
   if (estimate > kMostCallSeconds) return leave(Outcome::kSkipped, "about " + seconds_text(estimate) + " a call");
-  if (contestant.reference) return;
-  std::string error;
-  series.error = problem.check(error);
-  if (!error.empty()) return leave(Outcome::kWrong, error);
-  if (!(series.error <= 1.0)) {
+  if (!contestant.reference) series = check(problem, contestant);
+}
+
+Series Sampler::check(Problem& problem, const Contestant& contestant) {
+  Series series;
+  series.outcome = Outcome::kWrong;
+  series.reason = use(contestant);
+  if (!series.reason.empty()) return series;
+  series.error = problem.check(series.reason);
+  if (!series.reason.empty()) return series;
+  if (series.error <= 1.0) {
+    series.outcome = Outcome::kMeasured;
+  } else {
     char text[96];
     std::snprintf(text, sizeof text, "differs from double precision by %.3g times the bound", series.error);
-    leave(Outcome::kWrong, text);
+    series.reason = text;
   }
+  return series;
 }
 
 Sampler::Roof Sampler::probe(const Contestant& contestant, Level level) {

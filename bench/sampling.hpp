@@ -59,6 +59,9 @@ class Sampler {
   // One series per contestant, all sampled in turn. On a busy machine it goes on trying until patience (a time).
   std::vector<Series> measure(Problem& problem, const std::vector<Contestant>& contestants, double patience);
 
+  // Whether the contestant's results are right: wrong or measured, without samples.
+  Series check(Problem& problem, const Contestant& contestant);
+
  private:
   struct Roof {
     double peak, tile, bandwidth;

@@ -208,6 +208,25 @@ void add_context(const Options& options, const Policy& policy, const Machine& ma
   }
 }
 
+int run_checks(const std::vector<std::unique_ptr<Point>>& points, Sampler& sampler, const Machine& machine,
+               const Pages& memory, Team& team) {
+  int checked = 0, wrong = 0;
+  for (const auto& point : points) {
+    Problem problem(*point->operation, point->D, point->L, machine, memory, team);
+    if (problem.operations() > kMostOperations) continue;
+    for (const Contestant& contestant : point->contestants) {
+      if (contestant.reference) continue;
+      const Series series = sampler.check(problem, contestant);
+      ++checked;
+      if (series.outcome == Outcome::kMeasured) continue;
+      ++wrong;
+      std::printf("%s: %s\n", name_of(*point, contestant).c_str(), series.reason.c_str());
+    }
+  }
+  std::printf("%d checked, %d wrong\n", checked, wrong);
+  return wrong == 0 ? 0 : 1;
+}
+
 }  // namespace
 
 int run_suite(const Options& options) {
@@ -227,6 +246,11 @@ int run_suite(const Options& options) {
   Sampler sampler(*entrants.front().contestant.roofs, policy, machine, streamed.huge, team);
 
   const auto points = choose_points(options, entrants);
+  if (points.empty()) {
+    std::fprintf(stderr, "heed-bench: nothing matches '%s'\n", options.filter.c_str());
+    return 2;
+  }
+  if (options.check) return run_checks(points, sampler, machine, streamed.huge, team);
   std::size_t total = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto& point = points[i];
@@ -239,10 +263,6 @@ int run_suite(const Options& options) {
           ->Iterations(policy.samples)
           ->UseManualTime();
     }
-  }
-  if (total == 0) {
-    std::fprintf(stderr, "heed-bench: nothing matches '%s'\n", options.filter.c_str());
-    return 2;
   }
   add_context(options, policy, machine, streamed, entrants);
   std::vector<std::string> words = {"heed-bench"};

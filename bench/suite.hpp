@@ -12,6 +12,7 @@ namespace heed::bench {
 
 struct Options {
   bool quick = false;
+  bool check = false;
   int threads = 1;
   double seconds = 0.0;  // that the run may take; 0: by quick
   std::string filter;    // regular expression, searched in names
