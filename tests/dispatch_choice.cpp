@@ -88,6 +88,29 @@ TEST_CASE("A name that cannot be served fails every status call with that name, 
   for (const Status& status : every_status_call()) CHECK(status.ok());
 }
 
+// Started with HEED_ISA set: what it says holds from the first call on.
+TEST_CASE("HEED_ISA chooses, or fails every status call with its name", "[.environment]") {
+  const char* name = std::getenv("HEED_ISA");
+  REQUIRE(name != nullptr);
+  bool runs = *name == '\0';  // empty asks for nothing
+  for (int i = 0; i < isa_count(); ++i) runs = runs || (isa_row(i).supported && std::string(name) == isa_row(i).name);
+  for (const Status& status : every_status_call()) {
+    if (runs) {
+      CHECK(status.ok());
+    } else {
+      CHECK(status.code() == HEED_ISA_UNAVAILABLE);
+      CHECK(std::string(status.message()).find("'" + std::string(name) + "'") != std::string::npos);
+    }
+  }
+  const std::string in_use = isa();
+  const float x[2] = {3, 4};
+  CHECK(dot(x, x, 2) == 25.0f);
+  CHECK(force_isa(nullptr).ok());
+  if (runs && *name != '\0') CHECK(in_use == name);
+  if (!runs || *name == '\0') CHECK(in_use == isa());  // the best row
+  for (const Status& status : every_status_call()) CHECK(status.ok());
+}
+
 TEST_CASE("The list of rows ends where it says") {
   heed_isa_info info{};
   CHECK(heed_isa_row(-1, &info) == 0);
