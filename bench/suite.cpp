@@ -86,18 +86,17 @@ void count(benchmark::State& state, const std::string& name, const std::vector<S
   state.counters[name + "_max"] = *most;
 }
 
-// Time of the denominator over the contestant's, from samples of the same round.
+// Time of the denominator over the contestant's, from samples of the same round, or the nearest that counted.
 void count_speedup(benchmark::State& state, const Point& point, const Series& series) {
   for (std::size_t c = 0; c < point.contestants.size(); ++c) {
-    if (point.contestants[c].name != kDenominator) continue;
-    std::map<int, double> other;
-    for (const Sample& sample : point.series[c].samples) other[sample.round] = sample.seconds;
-    std::vector<Sample> paired;
-    for (const Sample& sample : series.samples) {
-      if (other.count(sample.round) != 0) paired.push_back(sample);
-    }
-    if (point.series[c].outcome != Outcome::kMeasured || paired.empty()) return;
-    count(state, "speedup", paired, [&](const Sample& sample) { return other[sample.round] / sample.seconds; });
+    const std::vector<Sample>& other = point.series[c].samples;
+    if (point.contestants[c].name != kDenominator || point.series[c].outcome != Outcome::kMeasured) continue;
+    count(state, "speedup", series.samples, [&](const Sample& sample) {
+      const auto distance = [&](const Sample& candidate) { return std::abs(candidate.round - sample.round); };
+      const auto nearest = std::min_element(
+          other.begin(), other.end(), [&](const Sample& a, const Sample& b) { return distance(a) < distance(b); });
+      return nearest->seconds / sample.seconds;
+    });
   }
 }
 
