@@ -11,5 +11,5 @@ build() {
     CC=$c_compiler CXX=$cxx_compiler meson setup "$built" "$root" "$@"
     printf %s "$wanted" >"$built/configured"
   fi
-  meson compile -C "$built" -j "$(nproc)"
+  meson compile -C "$built" -j "$(getconf _NPROCESSORS_ONLN)"
 }
