@@ -17,6 +17,7 @@ void check_everywhere(const std::string& what, const Call& call, const Oracle& o
   for (const Table* row : rows_under_test()) {
     Numbers roomy;
     for (const Placement placement : kPlacements) {
+      INFO(what << ", row " << row->name << ", memory " << name_of(placement));  // for a call that crashes
       Arena arena(placement);
       Numbers got = call(*row, arena);
       demand_none(arena.violation(), what, *row, placement);
