@@ -24,6 +24,11 @@ class Checks {
   }
 
  private:
+  bool invalid(const char* message) {
+    code_ = fail(status_, HEED_INVALID_ARGUMENT, "%s", message);
+    return true;
+  }
+
   template <class... Values>
   bool invalid(const char* format, Values... values) {
     code_ = fail(status_, HEED_INVALID_ARGUMENT, format, values...);
@@ -130,7 +135,7 @@ class Checks {
   }
 
   bool options() {
-    if (a_.has_scale != 0 && !std::isfinite(a_.scale)) return invalid("%s: must be finite", "scale");
+    if (a_.has_scale != 0 && !std::isfinite(a_.scale)) return invalid("scale: must be finite");
     if (!(a_.softcap >= 0.0f) || std::isinf(a_.softcap)) return invalid("softcap: must be finite and not negative");
     if (a_.alignment < HEED_BOTTOM_RIGHT || a_.alignment > HEED_OFFSETS) {
       return invalid("alignment: %d is not an alignment", static_cast<int>(a_.alignment));
