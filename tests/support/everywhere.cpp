@@ -5,8 +5,9 @@
 namespace heed::test::kernel {
 namespace {
 
-void demand_none(const std::string& problem, const std::string& what, const Table& row, Placement placement) {
-  if (!problem.empty()) FAIL(what << ", row " << row.name << ", memory " << name_of(placement) << ": " << problem);
+// Fails the running test, which has been told what it is working on.
+void demand_none(const char* about, const std::string& problem) {
+  if (!problem.empty()) FAIL(about << problem);
 }
 
 }  // namespace
@@ -17,16 +18,16 @@ void check_everywhere(const std::string& what, const Call& call, const Oracle& o
   for (const Table* row : rows_under_test()) {
     Numbers roomy;
     for (const Placement placement : kPlacements) {
-      INFO(what << ", row " << row->name << ", memory " << name_of(placement));  // for a call that crashes
+      INFO(what << ", row " << row->name << ", memory " << name_of(placement));  // also for a call that crashes
       Arena arena(placement);
       Numbers got = call(*row, arena);
-      demand_none(arena.violation(), what, *row, placement);
+      demand_none("", arena.violation());
       if (placement == Placement::kRoomy) {
-        if (row->fma) demand_none(first_difference(expected, got), what + ", against the twin", *row, placement);
-        demand_none(oracle(got), what, *row, placement);
+        if (row->fma) demand_none("against the twin: ", first_difference(expected, got));
+        demand_none("", oracle(got));
         roomy = std::move(got);
       } else {
-        demand_none(first_difference(roomy, got), what + ", against roomy memory", *row, placement);
+        demand_none("against roomy memory: ", first_difference(roomy, got));
       }
     }
     SUCCEED(what << ", row " << row->name);
