@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <cmath>
+#include <limits>
 
 #include "attention_call.hpp"
 #include "attention_random.hpp"
@@ -241,6 +242,18 @@ TEST_CASE("no output is -0", "[attention]") {
     const Result found = attend(p);
     for (const float x : found.out) CHECK(bits_of(x) != 0x80000000u);
     for (const float x : found.lse) CHECK(bits_of(x) != 0x80000000u);
+  });
+}
+
+// The smallest negative float, divided by a sum of weights above 2.
+TEST_CASE("a quotient that underflows is not -0", "[attention]") {
+  const std::int64_t Lq = GENERATE(1, 20);
+  for_each_row([&](const Table& row) {
+    const ForcedRow forced(row);
+    ModelProblem p = scored(Lq, std::vector<float>(10, -1.5f), std::vector<float>(10, 0.0f));
+    p.k[0] = 0.0f;
+    p.v[0] = -std::numeric_limits<float>::denorm_min();
+    for (const float x : attend(p).out) CHECK(bits_of(x) == 0u);
   });
 }
 
