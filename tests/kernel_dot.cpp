@@ -1,4 +1,4 @@
-// dot and scale_row.
+// dot.
 #include "support/everywhere.hpp"
 
 namespace heed::test::kernel {
@@ -21,29 +21,6 @@ void check_dot_f32() {
             const auto roundings = static_cast<double>((n + kPanel - 1) / kPanel + 5);
             return exact.allows(got[0], roundings, static_cast<double>(n)) ? "" : "beyond the bound";
           });
-    }
-  }
-}
-
-void check_scale_row_f32() {
-  Random random(2);
-  for (const std::int64_t n : lengths()) {
-    for (const Kind kind : kKinds) {
-      const Numbers x = random.numbers(kind, n);
-      for (const float scale : {1.0f, 0.0f, -0.125f, 0x1.6a09e6p-4f, 3e38f, random.number(kind)}) {
-        check_everywhere(
-            describe("n kind", n, kind),
-            [&](const Table& row, Arena& arena) {
-              float* out = arena.output(n);
-              row.scale_row[f32](arena.input(x), scale, out, n);
-              return arena.results();
-            },
-            [&](const Numbers& got) {  // the product is exact in double, so one rounding is all there is
-              Numbers right;
-              for (const float value : x) right.push_back(static_cast<float>(double{value} * double{scale}));
-              return first_difference(right, got);
-            });
-      }
     }
   }
 }

@@ -1,5 +1,6 @@
 // softmax_step and softmax.
 #include <algorithm>
+#include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
 #include "support/everywhere.hpp"
@@ -37,6 +38,7 @@ struct StepProblem {
   std::int64_t attended_row;            // 0: the first row's words serve all
   std::vector<std::uint64_t> attended;  // [rows or 1][kAttendedWords]
   Numbers s, m, lanes;
+  Numbers v_scale;  // [keys], or empty
 
   std::int64_t keys() const { return panels * kPanel; }
   bool attends(std::int64_t r, std::int64_t j) const {
@@ -52,7 +54,7 @@ struct StepProblem {
 };
 
 StepProblem step_problem(Random& random, std::int32_t rows, std::int32_t panels, Mask mask, Kind kind) {
-  StepProblem p{rows, panels, (panels + random.between(0, 2)) * kPanel, mask != Mask::kCount, 0, {}, {}, {}, {}};
+  StepProblem p{rows, panels, (panels + random.between(0, 2)) * kPanel, mask != Mask::kCount, 0, {}, {}, {}, {}, {}};
   if (p.masked) {
     const bool own = random.once_in(2);  // masks of any kind, row by row, or one for all
     p.attended_row = own ? kAttendedWords : 0;
@@ -74,6 +76,17 @@ StepProblem step_problem(Random& random, std::int32_t rows, std::int32_t panels,
     }
   }
   return p;
+}
+
+// Scales of values: any size, and NaN at keys that no row attends.
+void add_v_scale(Random& random, StepProblem& p) {
+  const float sizes[] = {0.0f, -0.0f, 1.0f, -0.5f, 0x1p-149f, 0x1p-120f, 1e30f, kMost};
+  for (std::int64_t j = 0; j < p.keys(); ++j) {
+    bool attended = false;
+    for (std::int64_t r = 0; r < p.rows; ++r) attended = attended || p.attends(r, j);
+    const float scale = random.once_in(4) ? sizes[random.between(0, 7)] : random.number(Kind::kWide);
+    p.v_scale.push_back(attended ? scale : float_of(0x7F800001u));
+  }
 }
 
 std::string step_oracle(const StepProblem& p, const Numbers& got) {
@@ -140,6 +153,31 @@ std::string step_oracle(const StepProblem& p, const Numbers& got) {
   return {};
 }
 
+// What a step with scales must leave: the state of one without them, and its p times the scale, rounded once. Puts p in
+// place of the products, for the checks that follow.
+void demand_scaled(const StepProblem& p, const Table& row, const SoftmaxStep& scaled) {
+  Numbers s = p.s, m = p.m, lanes = p.lanes, alpha(at(p.rows));
+  SoftmaxStep t = scaled;
+  t.s = s.data(), t.s_row = p.keys(), t.m = m.data(), t.lanes = lanes.data(), t.alpha = alpha.data();
+  t.v_scale = nullptr;
+  row.softmax_step[f32](t);
+  Numbers is(lanes.size() + 2 * m.size() + s.size()), right;
+  float* next = std::copy_n(scaled.m, p.rows, is.data());
+  next = std::copy_n(scaled.alpha, p.rows, next);
+  next = std::copy_n(scaled.lanes, p.rows * kPanel, next);
+  for (const Numbers& of : {m, alpha, lanes}) right.insert(right.end(), of.begin(), of.end());
+  for (std::int64_t r = 0; r < p.rows; ++r) {
+    next = std::copy_n(scaled.s + r * p.s_row, p.keys(), next);
+    for (std::int64_t j = 0; j < p.keys(); ++j) {
+      const float weight = s[at(r * p.keys() + j)];
+      right.push_back(p.attends(r, j) ? weight * p.v_scale[at(j)] : 0.0f);
+    }
+    std::copy_n(s.begin() + r * p.keys(), p.keys(), scaled.s + r * p.s_row);
+  }
+  const std::string difference = first_difference(right, is);
+  if (!difference.empty()) FAIL("v_scale, row " << row.name << ": " << difference);
+}
+
 void check_step(const StepProblem& p, const std::string& what) {
   check_everywhere(
       what,
@@ -154,7 +192,9 @@ void check_step(const StepProblem& p, const std::string& what) {
         t.m = arena.inout(p.m);
         t.lanes = arena.inout(p.lanes);
         t.alpha = arena.output(p.rows);
+        if (!p.v_scale.empty()) t.v_scale = arena.input(p.v_scale);
         row.softmax_step[f32](t);
+        if (!p.v_scale.empty()) demand_scaled(p, row, t);
         Numbers sums;
         for (std::int64_t r = 0; r < p.rows; ++r) {
           sums.push_back(is_nan(sum_lanes(t.lanes + r * kPanel)) ? 1.0f : 0.0f);
@@ -256,8 +296,10 @@ void check_softmax_step_f32() {
     for (std::int32_t panels = 1; panels <= kBlock / kPanel; ++panels) {
       for (const Kind kind : kKinds) {
         const auto rows = static_cast<std::int32_t>(random.between(1, 5));
-        check_step(step_problem(random, rows, panels, static_cast<Mask>(mask), kind),
-                   describe("mask rows panels kind", mask, rows, panels, kind));
+        StepProblem p = step_problem(random, rows, panels, static_cast<Mask>(mask), kind);
+        check_step(p, describe("mask rows panels kind", mask, rows, panels, kind));
+        add_v_scale(random, p);
+        check_step(p, describe("with v_scale: mask rows panels kind", mask, rows, panels, kind));
       }
     }
   }

@@ -11,6 +11,8 @@ using dispatch::f32;
 
 namespace {
 
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
 struct State {
   float m, l;
   Numbers o;
@@ -108,26 +110,54 @@ void check_merge_f32() {
   for (const std::int64_t Dv : head_sizes()) check(Dv);
 }
 
-void check_finish_f32() {
+namespace {
+
+// The f32 result, converted once: anything else would round twice.
+void check_finish(Random& random, heed_type type, std::int64_t Dv, float sink, bool has_lse, bool in_place) {
+  const State s = state(random, Dv);
+  check_everywhere(
+      describe("type Dv has_lse in_place", type, Dv, has_lse, in_place) + ", sink " + std::to_string(sink),
+      [&](const Table& row, Arena& arena) {
+        float* plain = in_place ? arena.inout(s.o) : arena.output(Dv);
+        const float* o = in_place ? plain : arena.input(s.o);
+        void* out = nullptr;
+        float* lse = has_lse ? arena.output(1) : nullptr;
+        float same_lse = 0.0f;
+        if (type != HEED_F32) {
+          out = arena.output(type, 1, Dv, Dv);
+          row.finish[type](s.m, s.l, o, sink, out, has_lse ? &same_lse : nullptr, Dv);
+        }
+        row.finish[f32](s.m, s.l, o, sink, plain, lse, Dv);
+        Numbers results = arena.results();
+        results.push_back(has_lse && type != HEED_F32 ? same_lse : has_lse ? *lse : 0.0f);
+        return results;
+      },
+      [&](const Numbers& got) -> std::string {
+        const std::size_t plain = at(Dv) + (has_lse ? 1 : 0);
+        if (has_lse && bits_of(got.back()) != bits_of(got[at(Dv)])) return "lse";
+        for (std::size_t d = 0; type != HEED_F32 && d < at(Dv); ++d) {
+          if (got[plain + d] != static_cast<float>(encoded(type, got[d]))) return describe("the code at d", d);
+        }
+        return finish_oracle(s, sink, has_lse, Numbers(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(plain)));
+      });
+}
+
+void check_finish(heed_type type) {
   Random random(10);
-  const auto check = [&](std::int64_t Dv, float sink, bool has_lse, bool in_place) {
-    const State s = state(random, Dv);
-    check_everywhere(
-        describe("Dv has_lse in_place", Dv, has_lse, in_place) + ", sink " + std::to_string(sink),
-        [&](const Table& row, Arena& arena) {
-          float* out = in_place ? arena.inout(s.o) : arena.output(Dv);
-          const float* o = in_place ? out : arena.input(s.o);
-          row.finish[f32](s.m, s.l, o, sink, out, has_lse ? arena.output(1) : nullptr, Dv);
-          return arena.results();
-        },
-        [&](const Numbers& got) { return finish_oracle(s, sink, has_lse, got); });
-  };
   for (std::int64_t Dv = 1; Dv <= 49; ++Dv) {
     const float sinks[] = {-kInfinity, 0.0f, -0.0f, 100.0f, -kMost, kMost, kInfinity, float_of(0x7F800001u)};
-    for (const float sink : sinks) check(Dv, sink, random.once_in(2), random.once_in(2));
-    for (int i = 0; i < 4; ++i) check(Dv, random.number(Kind::kTame) * 100, true, random.once_in(2));
+    for (const float sink : sinks) check_finish(random, type, Dv, sink, random.once_in(2), random.once_in(2));
+    for (int i = 0; i < 4; ++i) {
+      check_finish(random, type, Dv, random.number(Kind::kTame) * 100, true, random.once_in(2));
+    }
   }
-  for (const std::int64_t Dv : head_sizes()) check(Dv, -kInfinity, true, false);
+  for (const std::int64_t Dv : head_sizes()) check_finish(random, type, Dv, -kInfinity, true, false);
 }
+
+}  // namespace
+
+void check_finish_f32() { check_finish(HEED_F32); }
+void check_finish_f16() { check_finish(HEED_F16); }
+void check_finish_bf16() { check_finish(HEED_BF16); }
 
 }  // namespace heed::test::kernel

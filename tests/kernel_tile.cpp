@@ -5,13 +5,12 @@
 
 namespace heed::test::kernel {
 
-using dispatch::f32;
-
 namespace {
 
 enum class Ranges { kNone, kColumns, kDepth };
 
 struct Problem {
+  heed_type type;
   std::int64_t rows, panels, depth;
   Tile::Mode mode;
   bool packed;  // B in panels, or row-major
@@ -21,7 +20,8 @@ struct Problem {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-void check_tile(Random& random, const Problem& p) {
+// With `b` given, that is B; otherwise it is random.
+void check_tile(Random& random, const Problem& p, const Stored& given = Stored(HEED_F32)) {
   const std::int64_t columns = p.panels * kPanel, keys = p.ranges == Ranges::kColumns ? columns : p.depth;
   const std::int64_t a_row = p.depth + random.between(0, 3), c_row = columns + random.between(0, 5);
   const std::int64_t b_row = p.packed ? kPanel : columns + random.between(0, 5);
@@ -29,7 +29,8 @@ void check_tile(Random& random, const Problem& p) {
   Numbers a = random.numbers(p.kind, p.rows * p.depth);
   // A step of depth that some row leaves out needs finite B and a weight of +0.
   const Kind b_kind = p.ranges == Ranges::kDepth && p.kind == Kind::kHostile ? Kind::kFinite : p.kind;
-  const Numbers b = random.numbers(b_kind, columns * p.depth);  // [panel][k][16], or [k][column]
+  const Stored b = given.values.empty() ? random_stored(random, p.type, b_kind, columns * p.depth)
+                                        : given;  // [panel][k][16], or [k][column]
   const Numbers c = random.numbers(p.kind, p.rows * columns), alpha = random.numbers(p.kind, p.rows);
   std::vector<std::int32_t> begin, end;
   for (std::int64_t r = 0; r < p.rows; ++r) {
@@ -49,8 +50,8 @@ void check_tile(Random& random, const Problem& p) {
   };
 
   check_everywhere(
-      describe("rows panels depth mode packed ranges kind", p.rows, p.panels, p.depth, p.mode, p.packed, p.ranges,
-               p.kind),
+      describe("type rows panels depth mode packed ranges kind", p.type, p.rows, p.panels, p.depth, p.mode, p.packed,
+               p.ranges, p.kind),
       [&](const Table& row, Arena& arena) {
         Tile t{};
         t.a = arena.input(a, p.rows, p.depth, a_row);
@@ -68,7 +69,7 @@ void check_tile(Random& random, const Problem& p) {
         t.begin = p.ranges == Ranges::kNone ? nullptr : arena.input(begin);
         t.end = p.ranges == Ranges::kNone ? nullptr : arena.input(end);
         t.keys_are_columns = p.ranges == Ranges::kColumns;
-        row.tile[f32](t);
+        row.tile[p.type](t);
         Numbers results = arena.results();
         for (std::int64_t r = 0; r < p.rows; ++r) {
           for (std::int64_t x = 0; x < columns; ++x) {
@@ -92,7 +93,7 @@ void check_tile(Random& random, const Problem& p) {
             if (p.mode == Tile::kUpdate) exact.add(old * double{alpha[at(r)]});
             for (std::int64_t k = from; k < to; ++k) {
               const std::int64_t b_at = p.packed ? (x / kPanel * p.depth + k) * kPanel + x % kPanel : k * columns + x;
-              exact.add(double{a[at(r * p.depth + k)]} * double{b[at(b_at)]});
+              exact.add(double{a[at(r * p.depth + k)]} * double{b.values[at(b_at)]});
             }
             const auto steps = static_cast<double>(p.depth);
             if (!exact.allows(got[at(r * columns + x)], steps + 3, steps + 2)) {
@@ -104,9 +105,7 @@ void check_tile(Random& random, const Problem& p) {
       });
 }
 
-}  // namespace
-
-void check_tile_f32() {
+void check_tile(heed_type type) {
   Random random(6);
   const Tile::Mode modes[] = {Tile::kStore, Tile::kExtend, Tile::kUpdate};
   const Ranges ranges[] = {Ranges::kNone, Ranges::kColumns, Ranges::kDepth};
@@ -115,8 +114,8 @@ void check_tile_f32() {
   for (std::int64_t rows = 1; rows <= 14; ++rows) {
     for (std::int64_t panels = 1; panels <= 11; ++panels) {
       for (const Tile::Mode mode : modes) {
-        check_tile(random, {rows, panels, random.between(1, 20), mode, random.once_in(2), ranges[random.between(0, 2)],
-                            any_kind()});
+        check_tile(random, {type, rows, panels, random.between(1, 20), mode, random.once_in(2),
+                            ranges[random.between(0, 2)], any_kind()});
       }
     }
   }
@@ -124,11 +123,27 @@ void check_tile_f32() {
     for (const Tile::Mode mode : modes) {
       for (const bool packed : {false, true}) {
         for (const std::int64_t depth : {0, 1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 33, 64, 127, 128, 129, 257}) {
-          check_tile(random, {random.between(1, 9), random.between(1, 4), depth, mode, packed, range, any_kind()});
+          check_tile(random,
+                     {type, random.between(1, 9), random.between(1, 4), depth, mode, packed, range, any_kind()});
         }
       }
     }
   }
+  if (type == HEED_F32) return;
+  // Every code once, row-major and in panels, in the one-panel and the many-panel shapes.
+  for (const std::int64_t rows : {1, 2, 6}) {
+    for (const bool packed : {false, true}) {
+      check_tile(random, {type, rows, 16, codes_of(type) / 256, Tile::kStore, packed, Ranges::kNone, Kind::kTame},
+                 every_code(type));
+    }
+  }
 }
+
+}  // namespace
+
+void check_tile_f32() { check_tile(HEED_F32); }
+void check_tile_f16() { check_tile(HEED_F16); }
+void check_tile_bf16() { check_tile(HEED_BF16); }
+void check_tile_int8() { check_tile(HEED_INT8); }
 
 }  // namespace heed::test::kernel

@@ -1,4 +1,4 @@
-// 2^x and ln where the value is known exactly, softmax at the ends of e^d's range, and whether fma is fused.
+// 2^x, ln and tanh where the value is known exactly, softmax at the ends of e^d's range, and whether fma is fused.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -44,19 +44,28 @@ void check_exact_points(const RowMath& math) {
   CHECK(ulp_error(at(math.ln, float_of(0x007FFFFFu)), std::log(0x1.fffffcp-127)) <= 0.93);
   CHECK(ulp_error(at(math.ln, kMost), std::log(double{kMost})) <= 0.93);
 
+  for (const float sign : {1.0f, -1.0f}) {
+    CHECK(bits_of(at(math.tanh, sign * 0.0f)) == bits_of(sign * 0.0f));
+    for (const float x : {0x1.205966p+3f, 0x1.205968p+3f, 10.0f, 1e30f, kMost, kInfinity}) {
+      CHECK(at(math.tanh, sign * x) == sign);
+    }
+    CHECK(at(math.tanh, sign * 0x1p-100f) == sign * 0x1p-100f);
+  }
+
   for (const std::uint32_t payload : {0x000001u, 0x000002u, 0x200000u, 0x3FFFFFu, 0x400000u, 0x400001u, 0x7FFFFFu}) {
     for (const std::uint32_t sign : {0u, 0x80000000u}) {
       const float nan = float_of(sign | 0x7F800000u | payload);
       CHECK(is_nan(at(math.exp2, nan)));
       CHECK(is_nan(at(math.exp, nan)));
       CHECK(is_nan(at(math.ln, nan)));
+      CHECK(is_nan(at(math.tanh, nan)));
     }
   }
 }
 
 }  // namespace
 
-TEST_CASE("2^x and ln at the points that are exact") {
+TEST_CASE("2^x, ln and tanh at the points that are exact") {
   for_each_row([](const Table& row) { check_exact_points(math_of(row)); });
 }
 

@@ -1,5 +1,5 @@
-// 2^x, e^d and ln over the floats: the bounds that the doc comments state, and one set of bits for all rows with fused
-// multiply-add. Every prime-th float as a rule, every single one in the suite `exhaustive`.
+// 2^x, e^d, ln and tanh over the floats: the bounds that the doc comments state, and one set of bits for all rows with
+// fused multiply-add. Every prime-th float as a rule, every single one in the suite `exhaustive`.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
@@ -29,7 +29,18 @@ struct Walk {
   MathFunction RowMath::*function;
   std::function<bool(float x, float y, double bound)> holds;
   Bound bound;
+  bool odd = false;  // f(-x) = -f(x), bit for bit
 };
+
+// Where f(-x) isn't -f(x).
+std::string even_part(const Walk& walk, const Table& row, const Numbers& x, const Numbers& y) {
+  Numbers of_negative(kChunk), negated(kChunk);
+  for (std::size_t i = 0; i < kChunk; ++i) of_negative[i] = -x[i];
+  (math_of(row).*walk.function)(of_negative.data(), negated.data(), kChunk);
+  for (float& value : negated) value = -value;
+  const std::string difference = first_difference(y, negated);
+  return difference.empty() ? "" : std::string("row ") + row.name + " is not odd: " + difference;
+}
 
 // Checks one stretch of floats on all rows; the first that is wrong ends up in `problem`.
 void check_chunk(const Walk& walk, std::uint64_t start, std::uint32_t stride, std::string& problem) {
@@ -40,6 +51,7 @@ void check_chunk(const Walk& walk, std::uint64_t start, std::uint32_t stride, st
   }
   (math_of(twin()).*walk.function)(x.data(), expected.data(), kChunk);
   const auto check = [&](const Table& row, const Numbers& got) {
+    if (walk.odd && problem.empty()) problem = even_part(walk, row, x, got);
     for (std::size_t i = 0; i < count && problem.empty(); ++i) {
       if (walk.holds(x[i], got[i], row.fma ? walk.bound.fused : walk.bound.unfused)) continue;
       char text[160];
@@ -50,6 +62,7 @@ void check_chunk(const Walk& walk, std::uint64_t start, std::uint32_t stride, st
   };
   check(twin(), expected);
   for (const Table* row : rows_under_test()) {
+    if (row == &twin()) continue;
     (math_of(*row).*walk.function)(x.data(), y.data(), kChunk);
     if (!row->fma) {
       check(*row, y);
@@ -116,6 +129,17 @@ const Walk kLn{
     &RowMath::ln,  // every positive number, subnormals included
     [](float l, float y, double bound) { return l == 1.0f ? bits_of(y) == 0 : ulp(y, std::log(double{l})) <= bound; },
     {0.93, 0.95}};
+// Below 2^-100 tanh x is x; a subnormal has no ULP of its own.
+const Walk kTanh{0x00000000u,
+                 0x7F800000u,
+                 &RowMath::tanh,
+                 [](float x, float y, double bound) {
+                   return x < 0x1p-100f ? bits_of(y) == bits_of(x) : ulp(y, std::tanh(double{x})) <= bound;
+                 },
+                 {3.32, 3.63},
+                 true};
+const Walk kTanhNan{0x7F800001u, 0x7FFFFFFFu, &RowMath::tanh, [](float, float y, double) { return is_nan(y); },
+                    {},          true};
 
 }  // namespace
 
@@ -125,8 +149,15 @@ TEST_CASE("2^x keeps its bound, thinned") {
 TEST_CASE("e^d keeps its bound, thinned") { run(kExp, kThinned); }
 TEST_CASE("ln keeps its bound, thinned") { run(kLn, kThinned); }
 
+TEST_CASE("tanh keeps its bound and is odd, thinned") {
+  for (const Walk& walk : {kTanh, kTanhNan}) run(walk, kThinned);
+}
+
 TEST_CASE("2^x keeps its bound at every float", "[.exhaustive][exp2]") {
   for (const Walk& walk : {kExp2, kExp2Below, kExp2Nan, kExp2NegativeNan}) run(walk, 1);
 }
 TEST_CASE("e^d keeps its bound at every float", "[.exhaustive][exp]") { run(kExp, 1); }
 TEST_CASE("ln keeps its bound at every float", "[.exhaustive][ln]") { run(kLn, 1); }
+TEST_CASE("tanh keeps its bound and is odd at every float", "[.exhaustive][tanh]") {
+  for (const Walk& walk : {kTanh, kTanhNan}) run(walk, 1);
+}

@@ -1,8 +1,8 @@
 // From a state to a result.
 //
 //   a sink other than -inf joins as a state (sink, 1, 0):   M = max(m, sink), l = fma(l, x, y), o = fma(o, x, 0)
-//   out = o / l + 0, a true division          lse = m + ln l                                                    (step
-//   9) l = 0 (no attended key, or only -inf): out = o + 0, lse = -inf
+//   out = o / l + 0, a true division          lse = m + ln l                                                   (step 9)
+//   l = 0 (no attended key, or only -inf): out = o + 0, lse = -inf
 //
 // Registers: x, l, zero, NaN, 1 load. Bound: the divisions, Dv / 8 of them per row. No reciprocal: its bits differ
 // between processors. NaN: a sink that is NaN or +inf makes l NaN, and with it out and lse.
@@ -10,8 +10,11 @@
 
 namespace heed::HEED_ROW {
 
-void finish_f32(float m, float l, const float* o, float sink, void* out_data, float* lse, std::int64_t Dv) {
-  float* out = static_cast<float*>(out_data);
+namespace {
+
+template <class T>
+HEED_INLINE void finish(float m, float l, const float* o, float sink, void* out_data, float* lse, std::int64_t Dv) {
+  T* out = static_cast<T*>(out_data);
   const bool has_sink = sink != -kInfinity;
   float x = 1.0f;
   if (has_sink) {
@@ -30,6 +33,18 @@ void finish_f32(float m, float l, const float* o, float sink, void* out_data, fl
   for (; d + kLanes <= Dv; d += kLanes) store(out + d, one(load(o + d)));
   if (d < Dv) store_tail(out + d, one(load_tail(o + d, Dv - d)), Dv - d);
   if (lse != nullptr) *lse = l == 0.0f ? -kInfinity : canonical(m + ln(l));
+}
+
+}  // namespace
+
+void finish_f32(float m, float l, const float* o, float sink, void* out, float* lse, std::int64_t Dv) {
+  finish<storage::f32>(m, l, o, sink, out, lse, Dv);
+}
+void finish_f16(float m, float l, const float* o, float sink, void* out, float* lse, std::int64_t Dv) {
+  finish<storage::f16>(m, l, o, sink, out, lse, Dv);
+}
+void finish_bf16(float m, float l, const float* o, float sink, void* out, float* lse, std::int64_t Dv) {
+  finish<storage::bf16>(m, l, o, sink, out, lse, Dv);
 }
 
 }  // namespace heed::HEED_ROW

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "arithmetic.hpp"
+#include "kernels/storage.hpp"
 
 namespace heed {
 
@@ -42,6 +43,19 @@ struct Scores {
   std::int64_t rows, keys, D;
 };
 
+// Step 3, and the scale of int8 keys, on a tile of scores. Each part that is off costs nothing.
+struct ScoreStep {
+  float* s;
+  std::int64_t s_row;
+  std::int32_t rows, keys;
+  const float* k_scale;          // [keys rounded up to whole panels], or null: s = s * k_scale_j
+  float softcap;                 // 0: off
+  const float* slope;            // [rows], or null: s = fma(-slope, |distance - j|, s)
+  const std::int64_t* distance;  // [rows], i' - position of the block's first key
+  const void* const* bias;       // [rows], each with `keys` numbers of the kernel's type, or null
+  std::uint64_t* attended;       // [rows][kAttendedWords], with bias only: bits of -inf are cleared
+};
+
 // Steps 5 and 6 for one block: s becomes p (+0 where not attended, up to the end of the last panel).
 struct SoftmaxStep {
   float* s;
@@ -52,14 +66,18 @@ struct SoftmaxStep {
   float* m;                       // [rows], the running maximum
   float* lanes;                   // [rows][16], the row sum's lanes
   float* alpha;                   // [rows], out: what the weighted sum so far is multiplied by; 1 for an empty row
+  const float* v_scale;           // [16 panels], or null: what is stored is p * v_scale_j (int8 values)
 };
 
 namespace op {
 
 using dot = float(const void* a, const void* b, std::int64_t n);
 
-// out[d] = x[d] * scale
-using scale_row = void(const void* x, float scale, float* out, std::int64_t n);
+// out[d] = x[d] * scale, from the kernel's type to float
+using widen = void(const void* x, float scale, float* out, std::int64_t n);
+
+// out[d] = x[d], from float to the kernel's type, to nearest even
+using narrow = void(const float* x, void* out, std::int64_t n);
 
 using scores = void(const Scores&);
 
@@ -72,6 +90,8 @@ using pack_values = bool(const void* v, std::int64_t v_row, std::int64_t keys, s
                          std::int64_t out_panel);
 
 using tile = void(const Tile&);
+
+using score_step = void(const ScoreStep&);
 
 using softmax_step = void(const SoftmaxStep&);
 

@@ -6,8 +6,11 @@
 
 namespace heed::HEED_ROW {
 
-void pack_keys_f32(const void* k_data, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
-  const float* k = static_cast<const float*>(k_data);
+namespace {
+
+template <class T>
+HEED_INLINE void pack_keys(const void* k_data, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
+  const T* k = static_cast<const T*>(k_data);
   for (std::int64_t j = 0; j < keys; j += kLanes) {
     float* panel = out + j / kPanel * D * kPanel + j % kPanel;
     std::int64_t d = 0;
@@ -18,7 +21,7 @@ void pack_keys_f32(const void* k_data, std::int64_t k_row, std::int64_t keys, st
       }
     }
     for (; d < D; ++d) {
-      for (int x = 0; x < kLanes; ++x) panel[d * kPanel + x] = j + x < keys ? k[(j + x) * k_row + d] : 0.0f;
+      for (int x = 0; x < kLanes; ++x) panel[d * kPanel + x] = j + x < keys ? widen(k[(j + x) * k_row + d]) : 0.0f;
     }
   }
   // The last panel's vectors behind the keys.
@@ -26,6 +29,21 @@ void pack_keys_f32(const void* k_data, std::int64_t k_row, std::int64_t keys, st
     float* panel = out + j / kPanel * D * kPanel + j % kPanel;
     for (std::int64_t d = 0; d < D; ++d) store(panel + d * kPanel, broadcast(0.0f));
   }
+}
+
+}  // namespace
+
+void pack_keys_f32(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
+  pack_keys<storage::f32>(k, k_row, keys, D, out);
+}
+void pack_keys_f16(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
+  pack_keys<storage::f16>(k, k_row, keys, D, out);
+}
+void pack_keys_bf16(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
+  pack_keys<storage::bf16>(k, k_row, keys, D, out);
+}
+void pack_keys_int8(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
+  pack_keys<storage::int8>(k, k_row, keys, D, out);
 }
 
 }  // namespace heed::HEED_ROW

@@ -4,17 +4,20 @@
 // Why copy at all: rows of V at a stride of D * 4 bytes fall into few sets of the first-level cache; side by side they
 // stream. Bound: loads and stores. x - x is +0 for a finite x and NaN for the others; or-ed together, any NaN leaves
 // bits.
-#include "simd/floats.hpp"
+#include "simd/storage.hpp"
 
 namespace heed::HEED_ROW {
 
-bool pack_values_f32(const void* v_data, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
-                     std::int64_t out_panel) {
-  const float* v = static_cast<const float*>(v_data);
+namespace {
+
+template <class T>
+HEED_INLINE bool pack_values(const void* v_data, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
+                             std::int64_t out_panel) {
+  const T* v = static_cast<const T*>(v_data);
   Floats found = broadcast(0.0f);
   for (std::int64_t d = 0; d < Dv; d += kPanel, out += out_panel) {
     for (std::int64_t j = 0; j < keys; ++j) {
-      const float* row = v + j * v_row + d;
+      const T* row = v + j * v_row + d;
       for (int i = 0; i < kVectors; ++i) {
         const std::int64_t left = Dv - d - i * kLanes;
         const Floats x = left >= kLanes ? load(row + i * kLanes) : load_tail(row + i * kLanes, left > 0 ? left : 0);
@@ -28,6 +31,25 @@ bool pack_values_f32(const void* v_data, std::int64_t v_row, std::int64_t keys, 
   bool finite = true;
   for (int x = 0; x < kLanes; ++x) finite = finite && lanes[x] == 0.0f;
   return finite;
+}
+
+}  // namespace
+
+bool pack_values_f32(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
+                     std::int64_t out_panel) {
+  return pack_values<storage::f32>(v, v_row, keys, Dv, out, out_panel);
+}
+bool pack_values_f16(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
+                     std::int64_t out_panel) {
+  return pack_values<storage::f16>(v, v_row, keys, Dv, out, out_panel);
+}
+bool pack_values_bf16(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
+                      std::int64_t out_panel) {
+  return pack_values<storage::bf16>(v, v_row, keys, Dv, out, out_panel);
+}
+bool pack_values_int8(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
+                      std::int64_t out_panel) {
+  return pack_values<storage::int8>(v, v_row, keys, Dv, out, out_panel);
 }
 
 }  // namespace heed::HEED_ROW

@@ -25,35 +25,45 @@ struct Chains {
   Floats s[R][G];
 };
 
-// Continues all chains over `depth` <= 4 columns of keys at k.
-template <int R, int G>
-HEED_INLINE void extend(Chains<R, G>& chains, const float* const (&q)[R], std::int64_t d, const float* k,
-                        std::int64_t k_row, int depth) {
+// Continues all chains over four columns of keys at k.
+template <int R, int G, class T>
+HEED_INLINE void extend(Chains<R, G>& chains, const float* const (&q)[R], std::int64_t d, const T* k,
+                        std::int64_t k_row) {
 #pragma GCC unroll 4
   for (int g = 0; g < G; ++g) {
     const FourColumns keys = load_four_columns(k + g * kLanes * k_row, k_row);
 #pragma GCC unroll 4
     for (int c = 0; c < 4; ++c) {
-      if (c >= depth) break;
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) chains.s[r][g] = fma(broadcast(q[r][d + c]), keys.column[c], chains.s[r][g]);
     }
   }
 }
 
-// Copies a piece of at most 4 columns of `keys` keys, +0 around it.
-template <int G>
-HEED_INLINE void copy_piece(float (&piece)[G * kLanes * 4], const float* k, std::int64_t k_row, std::int64_t keys,
-                            int depth) {
+// The same over a piece of `depth` columns from d on of which only `keys` keys exist: copied, with +0 around it. Apart
+// from the loop above, because tails needn't be fast and every copy of that loop is a kilobyte.
+template <int R, int G, class T>
+__attribute__((noinline)) void extend_piece(Chains<R, G>& chains, const float* const (&q)[R], std::int64_t d,
+                                            const T* k, std::int64_t k_row, std::int64_t keys, int depth) {
+  alignas(64) float columns[4][G * kLanes];
+#pragma GCC unroll 1
   for (int j = 0; j < G * kLanes; ++j) {
-    for (int c = 0; c < 4; ++c) piece[j * 4 + c] = j < keys && c < depth ? k[j * k_row + c] : 0.0f;
+#pragma GCC unroll 1
+    for (int c = 0; c < depth; ++c) columns[c][j] = j < keys ? widen(k[j * k_row + c]) : 0.0f;
+  }
+#pragma GCC unroll 1
+  for (int c = 0; c < depth; ++c) {
+    for (int g = 0; g < G; ++g) {
+      const Floats column = Floats::load_aligned(columns[c] + g * kLanes);
+      for (int r = 0; r < R; ++r) chains.s[r][g] = fma(broadcast(q[r][d + c]), column, chains.s[r][g]);
+    }
   }
 }
 
-// Scores of R rows against the G * kLanes keys at k, of which `keys` exist.
-template <int R, int G>
-HEED_INLINE void group(const Scores& t, std::int64_t r0, std::int64_t j, std::int64_t keys) {
-  const float* k = static_cast<const float*>(t.k) + j * t.k_row;
+// Scores of R rows against the G * kLanes keys at j, of which `keys` exist.
+template <class T, int R, int G>
+__attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int64_t j, std::int64_t keys) {
+  const T* k = static_cast<const T*>(t.k) + j * t.k_row;
   const float* q[R];
   Chains<R, G> chains;
 #pragma GCC unroll 4
@@ -62,16 +72,12 @@ HEED_INLINE void group(const Scores& t, std::int64_t r0, std::int64_t j, std::in
 #pragma GCC unroll 4
     for (int g = 0; g < G; ++g) chains.s[r][g] = broadcast(0.0f);
   }
-  const bool whole = keys == G * kLanes;
   std::int64_t d = 0;
-  if (whole) {
-    for (; d + 4 <= t.D; d += 4) extend(chains, q, d, k + d, t.k_row, 4);
+  if (keys == G * kLanes) {
+    for (; d + 4 <= t.D; d += 4) extend(chains, q, d, k + d, t.k_row);
   }
   for (; d < t.D; d += 4) {
-    const int depth = t.D - d < 4 ? static_cast<int>(t.D - d) : 4;
-    alignas(64) float piece[G * kLanes * 4];
-    copy_piece<G>(piece, k + d, t.k_row, keys, depth);
-    extend(chains, q, d, piece, 4, depth);
+    extend_piece(chains, q, d, k + d, t.k_row, keys, t.D - d < 4 ? static_cast<int>(t.D - d) : 4);
   }
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) {
@@ -88,34 +94,37 @@ HEED_INLINE void group(const Scores& t, std::int64_t r0, std::int64_t j, std::in
   }
 }
 
-template <int R, int G>
+template <class T, int R, int G>
 HEED_INLINE void rows(const Scores& t, std::int64_t r) {
   std::int64_t j = 0;
-  for (; j + G * kLanes <= t.keys; j += G * kLanes) group<R, G>(t, r, j, G * kLanes);
-  if constexpr (G > 1) {
-    for (; j + kLanes <= t.keys; j += kLanes) group<R, 1>(t, r, j, kLanes);
-  }
-  if (j < t.keys) group<R, 1>(t, r, j, t.keys - j);
+  for (; j + G * kLanes <= t.keys; j += G * kLanes) group<T, R, G>(t, r, j, G * kLanes);
+  for (; j < t.keys; j += kLanes) group<T, R, 1>(t, r, j, t.keys - j < kLanes ? t.keys - j : kLanes);
 }
 
-}  // namespace
-
-void scores_f32(const Scores& t) {
+template <class T>
+HEED_INLINE void scores(const Scores& t) {
   std::int64_t r = 0;
-  for (; r + 4 <= t.rows; r += 4) rows<4, kFewGroups>(t, r);
+  for (; r + 4 <= t.rows; r += 4) rows<T, 4, kFewGroups>(t, r);
   switch (t.rows - r) {
     case 3:
-      rows<3, kFewGroups>(t, r);
+      rows<T, 3, kFewGroups>(t, r);
       break;
     case 2:
-      rows<2, kManyGroups>(t, r);
+      rows<T, 2, kManyGroups>(t, r);
       break;
     case 1:
-      rows<1, kManyGroups>(t, r);
+      rows<T, 1, kManyGroups>(t, r);
       break;
     default:
       break;
   }
 }
+
+}  // namespace
+
+void scores_f32(const Scores& t) { scores<storage::f32>(t); }
+void scores_f16(const Scores& t) { scores<storage::f16>(t); }
+void scores_bf16(const Scores& t) { scores<storage::bf16>(t); }
+void scores_int8(const Scores& t) { scores<storage::int8>(t); }
 
 }  // namespace heed::HEED_ROW

@@ -44,6 +44,20 @@ HEED_INLINE float largest_attended(const float* s, int panels, float m, const st
   return max_of_lanes(top);
 }
 
+// What meets int8 values: w_j = p_j * v_scale_j. The row sum keeps p. A scale of a key that isn't attended may hold
+// anything.
+HEED_INLINE void scale_weights(float* s, int panels, const float* v_scale, const std::uint64_t* words) {
+  for (int p = 0; p < panels; ++p) {
+    const std::uint32_t on = words == nullptr ? kWholePanel : panel_bits(words, p);
+    if (on == 0) continue;
+    for (int v = 0; v < kVectors; ++v) {
+      const int x = p * kPanel + v * kLanes;
+      const Floats weight = load(s + x) * load(v_scale + x);
+      store(s + x, on == kWholePanel ? weight : select(mask_of_bits(on, v), weight, broadcast(0.0f)));
+    }
+  }
+}
+
 }  // namespace
 
 void softmax_step_f32(const SoftmaxStep& t) {
@@ -85,6 +99,7 @@ void softmax_step_f32(const SoftmaxStep& t) {
         }
       }
     }
+    if (t.v_scale != nullptr) scale_weights(t.s + r * t.s_row, t.panels, t.v_scale, words);
     for (int v = 0; v < kVectors; ++v) {
       float* lanes = t.lanes + r * kPanel + v * kLanes;
       store(lanes, fma(load(lanes), broadcast(alpha), sums[v]));

@@ -17,7 +17,7 @@
 // columns, what is computed too much is never read. Where keys are steps of depth, A is +0 and B finite there, so the
 // chains keep their bits (a chain may turn -0 into +0, which no result shows). Tails: none, panels are whole; C and B
 // are the caller's padded buffers, or B is row-major with whole panels.
-#include "simd/floats.hpp"
+#include "simd/storage.hpp"
 
 namespace heed::HEED_ROW {
 namespace {
@@ -57,7 +57,7 @@ HEED_INLINE Union keys_of(const Tile& t, std::int32_t r0, int rows, std::int32_t
 }
 
 // R rows from r0, P panels from p.
-template <int R, int P>
+template <class T, int R, int P>
 HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::int32_t first, std::int32_t last) {
   constexpr int V = P * kVectors;
   float* c = t.c + r0 * t.c_row + p * kPanel;
@@ -69,7 +69,7 @@ HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::
   }
   const float* a[R];
   for (int r = 0; r < R; ++r) a[r] = t.a + (r0 + r) * t.a_row;
-  const float* b = static_cast<const float*>(t.b) + p * t.b_panel + first * t.b_row;
+  const T* b = static_cast<const T*>(t.b) + p * t.b_panel + first * t.b_row;
   for (std::int64_t k = first; k < last; ++k, b += t.b_row) {
     Floats row[V];
 #pragma GCC unroll 8
@@ -97,57 +97,60 @@ HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::
 }
 
 // All rows from r0 on, in the panels p ... p + P - 1. Returns how many rows were done.
-template <int R, int P>
+template <class T, int R, int P>
 HEED_INLINE void rows_in(const Tile& t, std::int32_t r0, std::int32_t p) {
   const Union u = keys_of(t, r0, R, t.keys_are_columns ? t.panels * kPanel : t.depth);
-  if (t.keys_are_columns) {
-    if ((p + P) * kPanel > u.begin && p * kPanel < u.end) registers<R, P>(t, r0, p, 0, t.depth);
-  } else {
-    registers<R, P>(t, r0, p, u.begin, u.end);
-  }
+  if (t.keys_are_columns && ((p + P) * kPanel <= u.begin || p * kPanel >= u.end)) return;
+  registers<T, R, P>(t, r0, p, t.keys_are_columns ? 0 : u.begin, t.keys_are_columns ? t.depth : u.end);
 }
 
 // The last R < kShape.rows rows from r0, with as many panels side by side as fill the registers.
-template <int R>
+template <class T, int R>
 HEED_INLINE void remainder(const Tile& t, std::int32_t r0) {
   constexpr int P = kShape.panels[R];
   std::int32_t p = 0;
   if constexpr (P > 0) {
-    for (; p + P <= t.panels; p += P) rows_in<R, P>(t, r0, p);
+    for (; p + P <= t.panels; p += P) rows_in<T, R, P>(t, r0, p);
     if constexpr (P > 2) {
-      for (; p + 2 <= t.panels; p += 2) rows_in<R, 2>(t, r0, p);
+      for (; p + 2 <= t.panels; p += 2) rows_in<T, R, 2>(t, r0, p);
     }
-    for (; p < t.panels; ++p) rows_in<R, 1>(t, r0, p);
+    for (; p < t.panels; ++p) rows_in<T, R, 1>(t, r0, p);
   }
 }
 
-}  // namespace
-
-void tile_f32(const Tile& t) {
+template <class T>
+HEED_INLINE void tile(const Tile& t) {
   constexpr int R = kShape.rows;
   const std::int32_t whole = t.rows / R * R;
   for (std::int32_t p = 0; p < t.panels; ++p) {
-    for (std::int32_t r = 0; r < whole; r += R) rows_in<R, 1>(t, r, p);
+    for (std::int32_t r = 0; r < whole; r += R) rows_in<T, R, 1>(t, r, p);
   }
   switch (t.rows - whole) {
     case 5:
-      remainder<5>(t, whole);
+      remainder<T, 5>(t, whole);
       break;
     case 4:
-      remainder<4>(t, whole);
+      remainder<T, 4>(t, whole);
       break;
     case 3:
-      remainder<3>(t, whole);
+      remainder<T, 3>(t, whole);
       break;
     case 2:
-      remainder<2>(t, whole);
+      remainder<T, 2>(t, whole);
       break;
     case 1:
-      remainder<1>(t, whole);
+      remainder<T, 1>(t, whole);
       break;
     default:
       break;
   }
 }
+
+}  // namespace
+
+void tile_f32(const Tile& t) { tile<storage::f32>(t); }
+void tile_f16(const Tile& t) { tile<storage::f16>(t); }
+void tile_bf16(const Tile& t) { tile<storage::bf16>(t); }
+void tile_int8(const Tile& t) { tile<storage::int8>(t); }
 
 }  // namespace heed::HEED_ROW

@@ -1,18 +1,37 @@
 // Copies keys into panels: 16 keys side by side for each d, so that lane = key. Moves numbers, computes nothing.
-#include "scalar/scalar.hpp"
+#include "scalar/storage.hpp"
 
 namespace heed::HEED_ROW {
 
-void pack_keys_f32(const void* k_data, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
-  const float* k = static_cast<const float*>(k_data);
+namespace {
+
+template <class T>
+void pack_keys(const void* k_data, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
+  const T* k = static_cast<const T*>(k_data);
   for (std::int64_t j = 0; j < keys; j += kPanel, out += D * kPanel) {
     for (std::int64_t d = 0; d < D; ++d) {
       HEED_LANES
       for (std::int64_t x = 0; x < kPanel; ++x) {
-        out[d * kPanel + x] = j + x < keys ? k[(j + x) * k_row + d] : 0.0f;  // never reads a key that isn't there
+        out[d * kPanel + x] =
+            j + x < keys ? widen(k[(j + x) * k_row + d]) : 0.0f;  // never reads a key that isn't there
       }
     }
   }
+}
+
+}  // namespace
+
+void pack_keys_f32(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
+  pack_keys<storage::f32>(k, k_row, keys, D, out);
+}
+void pack_keys_f16(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
+  pack_keys<storage::f16>(k, k_row, keys, D, out);
+}
+void pack_keys_bf16(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
+  pack_keys<storage::bf16>(k, k_row, keys, D, out);
+}
+void pack_keys_int8(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
+  pack_keys<storage::int8>(k, k_row, keys, D, out);
 }
 
 }  // namespace heed::HEED_ROW

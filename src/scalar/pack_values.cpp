@@ -1,24 +1,46 @@
 // Copies values into panels of 16 columns, and says whether all of them are finite: only then may a key be kept out of
 // a row by a weight of +0, because 0 * inf and 0 * NaN are NaN.
-#include "scalar/scalar.hpp"
+#include "scalar/storage.hpp"
 
 namespace heed::HEED_ROW {
 
-bool pack_values_f32(const void* v_data, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
-                     std::int64_t out_panel) {
-  const float* v = static_cast<const float*>(v_data);
+namespace {
+
+template <class T>
+bool pack_values(const void* v_data, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
+                 std::int64_t out_panel) {
+  const T* v = static_cast<const T*>(v_data);
   bool finite = true;
   for (std::int64_t d = 0; d < Dv; d += kPanel, out += out_panel) {
     for (std::int64_t j = 0; j < keys; ++j) {
       HEED_LANES
       for (std::int64_t x = 0; x < kPanel; ++x) {
-        const float value = d + x < Dv ? v[j * v_row + d + x] : 0.0f;
+        const float value = d + x < Dv ? widen(v[j * v_row + d + x]) : 0.0f;
         out[j * kPanel + x] = value;
         finite = finite && (bits(value) & 0x7F800000u) != 0x7F800000u;
       }
     }
   }
   return finite;
+}
+
+}  // namespace
+
+bool pack_values_f32(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
+                     std::int64_t out_panel) {
+  return pack_values<storage::f32>(v, v_row, keys, Dv, out, out_panel);
+}
+bool pack_values_f16(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
+                     std::int64_t out_panel) {
+  return pack_values<storage::f16>(v, v_row, keys, Dv, out, out_panel);
+}
+bool pack_values_bf16(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
+                      std::int64_t out_panel) {
+  return pack_values<storage::bf16>(v, v_row, keys, Dv, out, out_panel);
+}
+bool pack_values_int8(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
+                      std::int64_t out_panel) {
+  return pack_values<storage::int8>(v, v_row, keys, Dv, out, out_panel);
 }
 
 }  // namespace heed::HEED_ROW

@@ -5,13 +5,16 @@
 // One chain per score, in the order of d: so a score doesn't depend on the tile, panel or vector that it was computed
 // in. Sixteen keys go side by side, because they are what a vector holds; they are copied there piece by piece, so that
 // the loop over them is one over neighbours.
-#include "scalar/scalar.hpp"
+#include "scalar/storage.hpp"
 
 namespace heed::HEED_ROW {
 
-void scores_f32(const Scores& t) {
+namespace {
+
+template <class T>
+void scores(const Scores& t) {
   constexpr int kPiece = 32;
-  const float* k = static_cast<const float*>(t.k);
+  const T* k = static_cast<const T*>(t.k);
   for (std::int64_t r = 0; r < t.rows; ++r) {
     const float* q = t.q + r * t.q_row;
     float* s = t.s + r * t.s_row;
@@ -22,7 +25,7 @@ void scores_f32(const Scores& t) {
         const std::int64_t depth = t.D - first < kPiece ? t.D - first : kPiece;
         float piece[kPiece][kPanel] = {};
         for (std::int64_t x = 0; x < keys; ++x) {
-          for (std::int64_t d = 0; d < depth; ++d) piece[d][x] = k[(j + x) * t.k_row + first + d];
+          for (std::int64_t d = 0; d < depth; ++d) piece[d][x] = widen(k[(j + x) * t.k_row + first + d]);
         }
         for (std::int64_t d = 0; d < depth; ++d) {
           HEED_LANES
@@ -33,5 +36,12 @@ void scores_f32(const Scores& t) {
     }
   }
 }
+
+}  // namespace
+
+void scores_f32(const Scores& t) { scores<storage::f32>(t); }
+void scores_f16(const Scores& t) { scores<storage::f16>(t); }
+void scores_bf16(const Scores& t) { scores<storage::bf16>(t); }
+void scores_int8(const Scores& t) { scores<storage::int8>(t); }
 
 }  // namespace heed::HEED_ROW

@@ -47,6 +47,11 @@ void softmax_step_f32(const SoftmaxStep& t) {
         sums[x] += p[x];
       }
     }
+    if (t.v_scale != nullptr) {  // what meets int8 values is w_j = p_j * v_scale_j; the row sum keeps p
+      for (int j = 0; j < keys; ++j) {
+        if (attended(j)) s[j] = s[j] * t.v_scale[j];
+      }
+    }
     float* lanes = t.lanes + r * kPanel;
     HEED_LANES
     for (int x = 0; x < kPanel; ++x) lanes[x] = fma(lanes[x], alpha, sums[x]);

@@ -5,12 +5,15 @@
 //                                                         o = fma(o, a, b)                                     (step 7)
 //
 // Keys that no row needs are left out here as they are on the other rows: see Tile::begin and Tile::end.
-#include "scalar/scalar.hpp"
+#include "scalar/storage.hpp"
 
 namespace heed::HEED_ROW {
 
-void tile_f32(const Tile& t) {
-  const float* b = static_cast<const float*>(t.b);
+namespace {
+
+template <class T>
+void tile(const Tile& t) {
+  const T* b = static_cast<const T*>(t.b);
   for (std::int32_t p = 0; p < t.panels; ++p) {
     for (std::int32_t r = 0; r < t.rows; ++r) {
       std::int32_t first = 0, last = t.depth;
@@ -26,9 +29,9 @@ void tile_f32(const Tile& t) {
       HEED_LANES
       for (int x = 0; x < kPanel; ++x) chains[x] = t.mode == Tile::kExtend ? c[x] : 0.0f;
       for (std::int32_t k = first; k < last; ++k) {
-        const float* row = b + p * t.b_panel + k * t.b_row;
+        const T* row = b + p * t.b_panel + k * t.b_row;
         HEED_LANES
-        for (int x = 0; x < kPanel; ++x) chains[x] = fma(a[k], row[x], chains[x]);
+        for (int x = 0; x < kPanel; ++x) chains[x] = fma(a[k], widen(row[x]), chains[x]);
       }
       if (t.mode == Tile::kUpdate) {
         HEED_LANES
@@ -40,5 +43,12 @@ void tile_f32(const Tile& t) {
     }
   }
 }
+
+}  // namespace
+
+void tile_f32(const Tile& t) { tile<storage::f32>(t); }
+void tile_f16(const Tile& t) { tile<storage::f16>(t); }
+void tile_bf16(const Tile& t) { tile<storage::bf16>(t); }
+void tile_int8(const Tile& t) { tile<storage::int8>(t); }
 
 }  // namespace heed::HEED_ROW

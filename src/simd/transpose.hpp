@@ -2,11 +2,7 @@
 // This is how row-major keys become "lane = key".
 #pragma once
 
-#include "simd/floats.hpp"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
+#include "simd/storage.hpp"
 
 namespace heed::HEED_ROW {
 
@@ -16,22 +12,22 @@ struct FourColumns {
 
 // 4 lanes: 4 loads, 8 shuffles. 8 lanes: rows x and x + 4 share a register (8 half loads), then the same 8 shuffles
 // within halves: 16 shuffles per 8 x 8 numbers, where a transposition of whole registers takes 24.
-template <class Vector = Floats>  // a template, so that the branches for other widths are not compiled
-HEED_INLINE FourColumns load_four_columns(const float* p, std::int64_t row) {
+// Other storage types become floats as they are loaded.
+template <class T>
+HEED_INLINE FourColumns load_four_columns(const T* p, std::int64_t row) {
   FourColumns out;
-#if defined(__AVX2__)
-  if constexpr (Vector::size == 8 && !kEmulated) {
+#if HEED_HAS_F16C
+  if constexpr (kLanes == 8) {
     const auto pair = [&](int x) {
-      return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p + x * row)), _mm_loadu_ps(p + (x + 4) * row),
-                                  1);
+      return _mm256_insertf128_ps(_mm256_castps128_ps256(load_four(p + x * row)), load_four(p + (x + 4) * row), 1);
     };
     const __m256 a = pair(0), b = pair(1), c = pair(2), d = pair(3);
     const __m256 ab_low = _mm256_unpacklo_ps(a, b), ab_high = _mm256_unpackhi_ps(a, b);
     const __m256 cd_low = _mm256_unpacklo_ps(c, d), cd_high = _mm256_unpackhi_ps(c, d);
-    out.column[0] = Vector(_mm256_shuffle_ps(ab_low, cd_low, 0x44));
-    out.column[1] = Vector(_mm256_shuffle_ps(ab_low, cd_low, 0xEE));
-    out.column[2] = Vector(_mm256_shuffle_ps(ab_high, cd_high, 0x44));
-    out.column[3] = Vector(_mm256_shuffle_ps(ab_high, cd_high, 0xEE));
+    out.column[0] = Floats(_mm256_shuffle_ps(ab_low, cd_low, 0x44));
+    out.column[1] = Floats(_mm256_shuffle_ps(ab_low, cd_low, 0xEE));
+    out.column[2] = Floats(_mm256_shuffle_ps(ab_high, cd_high, 0x44));
+    out.column[3] = Floats(_mm256_shuffle_ps(ab_high, cd_high, 0xEE));
     return out;
   }
 #endif
@@ -46,7 +42,7 @@ HEED_INLINE FourColumns load_four_columns(const float* p, std::int64_t row) {
   } else {
     for (int d = 0; d < 4; ++d) {
       alignas(64) float lanes[kLanes];
-      for (int x = 0; x < kLanes; ++x) lanes[x] = p[x * row + d];
+      for (int x = 0; x < kLanes; ++x) lanes[x] = widen(p[x * row + d]);
       out.column[d] = Floats::load_aligned(lanes);
     }
   }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kRegionBytes = std::size_t{1} << 22;
 constexpr std::size_t kCanaryBytes = 256;
-constexpr std::uint32_t kPoison = 0x7FA5A5A5u;  // a signalling NaN
+constexpr std::uint32_t kPoison = 0x7FA57FA5u;  // a signalling NaN, and as f16 and bf16 NaNs too
 
 // Region i of the process: mapped memory between two holes. Mapped once, used again by every arena.
 unsigned char* region(std::size_t i) {
@@ -28,9 +28,11 @@ unsigned char* region(std::size_t i) {
   return regions[i];
 }
 
-// Every aligned word of [begin, end) becomes poison.
+// Fills [begin, end), whose first word starts at begin.
 void poison(unsigned char* begin, unsigned char* end) {
-  for (; begin < end; begin += sizeof kPoison) std::memcpy(begin, &kPoison, sizeof kPoison);
+  for (; begin < end; begin += sizeof kPoison) {
+    std::memcpy(begin, &kPoison, std::min(sizeof kPoison, static_cast<std::size_t>(end - begin)));
+  }
 }
 
 }  // namespace
@@ -96,8 +98,16 @@ Numbers Arena::results() const {
   for (const Buffer& b : buffers_) {
     if (!b.writable) continue;
     for (std::size_t r = 0; r < b.rows; ++r) {
-      const float* row = reinterpret_cast<const float*>(b.data) + r * b.stride;
-      all.insert(all.end(), row, row + b.cols);
+      const unsigned char* row = b.data + r * b.stride * b.element;
+      if (b.element == sizeof(float)) {
+        const float* numbers = reinterpret_cast<const float*>(row);
+        all.insert(all.end(), numbers, numbers + b.cols);
+        continue;
+      }
+      const std::size_t piece = std::min<std::size_t>(b.element, 2);
+      for (std::size_t byte = 0; byte < b.cols * b.element; byte += piece) {
+        all.push_back(static_cast<float>(row[byte] + (piece == 2 ? 256 * row[byte + 1] : 0)));
+      }
     }
   }
   return all;

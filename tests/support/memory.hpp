@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/floats.hpp"
+#include "support/storage.hpp"
 
 namespace heed::test::kernel {
 
@@ -39,11 +40,21 @@ class Arena {
     return input(values, 1, n, n);
   }
 
-  // The callee may write its elements, and what it finds there is `values`, or poison.
-  float* inout(const Numbers& values, std::int64_t rows, std::int64_t cols, std::int64_t stride) {
-    return reinterpret_cast<float*>(place(values.data(), sizeof(float), rows, cols, stride, true));
+  const void* input(const Stored& values, std::int64_t rows, std::int64_t cols, std::int64_t stride) {
+    return place(values.bytes.data(), bytes_of(values.type), rows, cols, stride, false);
   }
-  float* inout(const Numbers& values) {
+  const void* input(const Stored& values) {
+    const auto n = static_cast<std::int64_t>(values.values.size());
+    return input(values, 1, n, n);
+  }
+
+  // The callee may write its elements, and what it finds there is `values`, or poison.
+  template <class T>
+  T* inout(const std::vector<T>& values, std::int64_t rows, std::int64_t cols, std::int64_t stride) {
+    return reinterpret_cast<T*>(place(values.data(), sizeof(T), rows, cols, stride, true));
+  }
+  template <class T>
+  T* inout(const std::vector<T>& values) {
     const auto n = static_cast<std::int64_t>(values.size());
     return inout(values, 1, n, n);
   }
@@ -51,8 +62,12 @@ class Arena {
     return reinterpret_cast<float*>(place(nullptr, sizeof(float), rows, cols, stride, true));
   }
   float* output(std::int64_t n) { return output(1, n, n); }
+  void* output(heed_type type, std::int64_t rows, std::int64_t cols, std::int64_t stride) {
+    return place(nullptr, bytes_of(type), rows, cols, stride, true);
+  }
 
-  // The elements of all writable buffers, in the order in which they were asked for.
+  // The elements of all writable buffers, in the order in which they were asked for. Of a type other than f32: its
+  // bytes as one number, or in twos if there are more.
   Numbers results() const;
 
   // Which byte that is nobody's to write was written; empty if none.

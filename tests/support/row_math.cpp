@@ -1,4 +1,4 @@
-// 2^x, e^d and ln of one row: compiled with that row's flags, from the header that its kernels include.
+// 2^x, e^d, ln and tanh of one row: compiled with that row's flags, from the header that its kernels include.
 #include <cstdint>
 
 #ifdef HEED_ROW_ARCH
@@ -17,6 +17,9 @@ void exp2_of(const float* x, float* y, std::int64_t n) {
 void exp_of(const float* d, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += kLanes) store(y + i, exp_nonpositive(load(d + i)));
 }
+void tanh_of(const float* x, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += kLanes) store(y + i, tanh(load(x + i)));
+}
 
 #else
 
@@ -25,6 +28,9 @@ void exp2_of(const float* x, float* y, std::int64_t n) {
 }
 void exp_of(const float* d, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = exp_nonpositive(d[i]);
+}
+void tanh_of(const float* x, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = tanh(x[i]);
 }
 
 #endif

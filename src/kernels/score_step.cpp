@@ -1,0 +1,68 @@
+// What happens to a score between its chain and the softmax, each one rounded operation, in this order:
+//
+//   s = s * k_scale_j                 int8 keys                                                                (step 2)
+//   s = cap * tanh(s / cap)           soft-cap, a true division
+//   s = fma(-slope, |i' - j|, s)      ALiBi
+//   s = s + bias                      additive bias                                                            (step 3)
+//
+// A bias of -inf excludes its key: the attended bit is cleared, and the score's value doesn't matter any more.
+//
+// Registers: s, bias, distance, 8 constants of tanh. Bound: with a soft-cap by two divisions per vector, otherwise by
+// the load and store of the tile, which is in the first-level cache. Distances are exact as floats below 2^24; farther
+// ones are rounded from the integer, one by one. Tails: the caller's rows are padded to whole panels; a bias is not,
+// and its last vector is filled with +0.
+#include "simd/math.hpp"
+
+namespace heed::HEED_ROW {
+namespace {
+
+constexpr std::int64_t kExact = std::int64_t{1} << 23;
+
+// |distance - j| for the kLanes keys from j on.
+HEED_INLINE Floats distances(std::int64_t distance, std::int32_t j) {
+  alignas(64) float lanes[kLanes];
+  for (int x = 0; x < kLanes; ++x) {
+    const std::int64_t d = distance - j - x;
+    lanes[x] = static_cast<float>(d < 0 ? -d : d);
+  }
+  return Floats::load_aligned(lanes);
+}
+
+// The same where every number on the way is exact.
+HEED_INLINE Floats near_distances(std::int64_t distance, std::int32_t j) {
+  alignas(64) static constexpr float kIota[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const Floats d = broadcast(static_cast<float>(distance - j)) - Floats::load_aligned(kIota);
+  return select(d < broadcast(0.0f), -d, d);
+}
+
+template <class T>
+HEED_INLINE void score_step(const ScoreStep& t) {
+  for (std::int32_t r = 0; r < t.rows; ++r) {
+    float* s = t.s + r * t.s_row;
+    const T* bias = t.bias == nullptr ? nullptr : static_cast<const T*>(t.bias[r]);
+    const Floats cap = broadcast(t.softcap);
+    const Floats slope = broadcast(t.slope == nullptr ? 0.0f : -t.slope[r]);
+    const bool near = t.slope != nullptr && t.distance[r] > -kExact && t.distance[r] < kExact;
+    for (std::int32_t j = 0; j < t.keys; j += kLanes) {
+      Floats x = load(s + j);
+      if (t.k_scale != nullptr) x = x * load(t.k_scale + j);
+      if (t.softcap != 0.0f) x = cap * tanh(x / cap);
+      if (t.slope != nullptr) x = fma(slope, near ? near_distances(t.distance[r], j) : distances(t.distance[r], j), x);
+      if (bias != nullptr) {
+        const Floats b = t.keys - j >= kLanes ? load(bias + j) : load_tail(bias + j, t.keys - j);
+        const std::uint64_t excluded = (b == broadcast(-kInfinity)).mask();
+        t.attended[r * kAttendedWords + j / 64] &= ~(excluded << (j % 64));
+        x = x + b;
+      }
+      store(s + j, x);
+    }
+  }
+}
+
+}  // namespace
+
+void score_step_f32(const ScoreStep& t) { score_step<storage::f32>(t); }
+void score_step_f16(const ScoreStep& t) { score_step<storage::f16>(t); }
+void score_step_bf16(const ScoreStep& t) { score_step<storage::bf16>(t); }
+
+}  // namespace heed::HEED_ROW

@@ -1,0 +1,103 @@
+#include "support/storage.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heed::test {
+namespace {
+
+// A binary format: sign, exponent, fraction.
+struct Format {
+  int exponent_bits, fraction_bits;
+  int least() const { return 2 - (1 << (exponent_bits - 1)); }  // exponent of the smallest normal number
+  Code sign() const { return Code{1} << (exponent_bits + fraction_bits); }
+  Code infinity() const { return ((Code{1} << exponent_bits) - 1) << fraction_bits; }
+  Code quiet() const { return Code{1} << (fraction_bits - 1); }
+};
+
+Format format_of(heed_type type) { return type == HEED_F16 ? Format{5, 10} : Format{8, 7}; }
+
+}  // namespace
+
+const char* name_of(heed_type type) {
+  constexpr const char* names[] = {"f32", "f16", "bf16", "int8"};
+  return names[type];
+}
+
+std::size_t bytes_of(heed_type type) {
+  constexpr std::size_t bytes[] = {4, 2, 2, 1};
+  return bytes[type];
+}
+
+float decoded(heed_type type, Code code) {
+  if (type == HEED_F32) return float_of(code);
+  if (type == HEED_INT8) return code < 128 ? static_cast<float>(code) : static_cast<float>(code) - 256.0f;
+  const Format f = format_of(type);
+  const Code magnitude = code & (f.sign() - 1);
+  const std::uint32_t sign = (code & f.sign()) != 0 ? 0x80000000u : 0;
+  if (magnitude > f.infinity()) {
+    return float_of(sign | 0x7FC00000u | (magnitude - f.infinity()) << (23 - f.fraction_bits));
+  }
+  if (magnitude == f.infinity()) return float_of(sign | 0x7F800000u);
+  const Code fraction = magnitude & ((Code{1} << f.fraction_bits) - 1);
+  const int exponent = static_cast<int>(magnitude >> f.fraction_bits);
+  const Code significand = exponent == 0 ? fraction : fraction + (Code{1} << f.fraction_bits);
+  const int power = f.least() - f.fraction_bits + (exponent == 0 ? 0 : exponent - 1);
+  const auto value = static_cast<float>(std::ldexp(static_cast<double>(significand), power));
+  return float_of(sign | bits_of(value));
+}
+
+Code encoded(heed_type type, float x) {
+  if (type == HEED_F32) return bits_of(x);
+  const Format f = format_of(type);
+  const Code sign = (bits_of(x) & 0x80000000u) != 0 ? f.sign() : 0;
+  if (is_nan(x)) {
+    return sign | f.infinity() | f.quiet() | (bits_of(x) & 0x7FFFFFu) >> (23 - f.fraction_bits);
+  }
+  if (!is_finite(x)) return sign | f.infinity();
+  // In units of the last place that numbers of this size have; nearbyint rounds ties to even. A unit more than fits the
+  // fraction carries into the exponent.
+  const double magnitude = std::abs(double{x});
+  const int exponent = magnitude == 0 ? f.least() : std::max(std::ilogb(magnitude), f.least());
+  const double units = std::nearbyint(std::ldexp(magnitude, f.fraction_bits - exponent));
+  const std::uint64_t code =
+      static_cast<std::uint64_t>(units) + (static_cast<std::uint64_t>(exponent - f.least()) << f.fraction_bits);
+  return sign | static_cast<Code>(std::min<std::uint64_t>(code, f.infinity()));
+}
+
+void Stored::add(Code code) {
+  unsigned char memory[sizeof code];
+  if (type == HEED_F32) {
+    std::memcpy(memory, &code, sizeof code);
+  } else if (type == HEED_INT8) {
+    memory[0] = static_cast<unsigned char>(code);
+  } else {
+    const auto half = static_cast<std::uint16_t>(code);
+    std::memcpy(memory, &half, sizeof half);
+  }
+  bytes.insert(bytes.end(), memory, memory + bytes_of(type));
+  values.push_back(decoded(type, code));
+}
+
+Stored every_code(heed_type type) {
+  Stored all(type);
+  for (Code code = 0; code < codes_of(type); ++code) all.add(code);
+  return all;
+}
+
+Stored random_stored(Random& random, heed_type type, Kind kind, std::int64_t n) {
+  Stored out(type);
+  const bool sparse = random.once_in(2);  // as in Random::numbers
+  const auto code = [&](Kind of) -> Code {
+    if (type == HEED_INT8) return static_cast<Code>(random.between(0, 255));
+    const bool any_code = type != HEED_F32 && (of == Kind::kHostile || of == Kind::kFinite);
+    for (;;) {
+      const Code drawn = any_code ? static_cast<Code>(random.between(0, 65535)) : encoded(type, random.number(of));
+      if (of == Kind::kHostile || is_finite(decoded(type, drawn))) return drawn;
+    }
+  };
+  for (std::int64_t i = 0; i < n; ++i) out.add(code(sparse && !random.once_in(16) ? Kind::kTame : kind));
+  return out;
+}
+
+}  // namespace heed::test

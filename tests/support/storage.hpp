@@ -1,0 +1,42 @@
+// Numbers as they lie in memory, in every storage type, and a conversion to and from them that shares nothing with the
+// library's.
+#pragma once
+
+#include "heed/heed.h"
+#include "support/floats.hpp"
+
+namespace heed::test {
+
+inline constexpr heed_type kTypes[] = {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8};
+
+const char* name_of(heed_type type);
+std::size_t bytes_of(heed_type type);
+
+// A code is the number's bits; int8's are in the lowest byte.
+using Code = std::uint32_t;
+
+// The value of a code: exact; a NaN is quiet, with its sign.
+float decoded(heed_type type, Code code);
+
+// The code nearest to x, ties to even: f32, f16, bf16. A NaN is quiet, with its sign and the first bits of its payload.
+Code encoded(heed_type type, float x);
+
+// How many codes there are: 65536, or 256.
+inline Code codes_of(heed_type type) { return type == HEED_INT8 ? 256 : 65536; }
+
+struct Stored {
+  heed_type type;
+  std::vector<unsigned char> bytes;
+  Numbers values;
+
+  explicit Stored(heed_type t) : type(t) {}
+  void add(Code code);
+};
+
+// Every code of a type, each once (f16, bf16, int8).
+Stored every_code(heed_type type);
+
+// n random numbers that a type holds. Hostile f16 and bf16 are any bit patterns.
+Stored random_stored(Random& random, heed_type type, Kind kind, std::int64_t n);
+
+}  // namespace heed::test
