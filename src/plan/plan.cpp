@@ -8,12 +8,12 @@ namespace {
 constexpr std::int64_t kRows =
     256;  // o and q' of so many rows at D = 128 are 256 KiB: they stay in the second-level cache
 constexpr std::int64_t kTileRows = 48;  // a score tile of 27 KiB
-constexpr std::int64_t kFewRows = 8;    // up to here the copies into panels cost more than they save
 constexpr std::int64_t kAlign = 16;     // floats in a cache line
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
 // Rows of a power of two's length fall into few sets of the first-level cache: one more line apart, they don't.
 std::int64_t padded_row(std::int64_t n) {
@@ -29,67 +29,90 @@ Layout make_layout(const Problem& problem, const Plan& plan) {
     next += round_up(floats, kAlign);
     return here;
   };
-  const std::int64_t D = problem.args.D, Dv = problem.args.Dv;
+  const heed_attention_args& args = problem.args;
+  const std::int64_t D = args.D, Dv = args.Dv, rows = plan.rows, tile_rows = plan.tile_rows;
   const std::int64_t value_columns = round_up(Dv, kPanel);
-  const std::int64_t block = least(kBlock, round_up(problem.args.Lkv, kPanel));
-  const bool value_tail = Dv % kPanel != 0;
-  at.q_row = plan.rows > 1 ? padded_row(D) : round_up(D, kPanel);
-  at.s_row = plan.tile_rows > 1 ? block + kAlign : block;
+  const std::int64_t block = least(kBlock, round_up(args.Lkv, kPanel));
+  const bool packed = rows > kFewRows;
+  const bool gathered = problem.paged();
+  at.q_row = packed ? padded_row(D) : round_up(D, kPanel);
+  at.s_row = packed ? block + kAlign : block;
   at.o_row = value_columns;
   at.values_panel = block * kPanel;
-  at.q = take(plan.rows * at.q_row);
-  at.s = take(plan.tile_rows * at.s_row);
-  at.keys = take(plan.packed ? block * D : 0);
-  at.values = take(plan.packed || value_tail ? block * (plan.packed ? value_columns : kPanel) : 0);
-  at.part_m = take(plan.rows);
-  at.part_lanes = take(plan.rows * kPanel);
-  at.part_o = take(plan.rows * at.o_row);
-  at.all_m = take(plan.rows);
-  at.all_l = take(plan.rows);
-  at.all_o = take(plan.splits > 1 ? plan.rows * at.o_row : 0);
-  at.alpha = take(plan.tile_rows);
-  at.attended = take(plan.tile_rows * kAttendedWords * 2);
-  at.begin = take(plan.tile_rows);
-  at.end = take(plan.tile_rows);
-  at.row_keys = take(plan.rows * 4);
-  at.all_empty = take(plan.rows);
+  at.q = take(rows * at.q_row);
+  at.s = take(tile_rows * at.s_row);
+  at.keys = take(packed ? block * D : 0);
+  at.gathered_keys = take(gathered ? block * D : 0);
+  at.gathered_values = take(gathered ? block * Dv : 0);
+  at.k_scale = take(args.k.type == HEED_INT8 ? block : 0);
+  at.v_scale = take(args.v.type == HEED_INT8 ? block : 0);
+  at.part_m = take(rows);
+  at.part_lanes = take(rows * kPanel);
+  at.part_o = take(rows * at.o_row);
+  at.all_m = take(rows);
+  at.all_l = take(rows);
+  at.all_o = take(plan.splits > 1 ? rows * at.o_row : 0);
+  at.alpha = take(tile_rows);
+  at.scratch_o = take(most(at.o_row, kPanel * kPanel));
+  // Values that are used where they lie need room for their last columns, if those don't fill a panel, and for the
+  // search for infinities, which is over before scratch_o is used.
+  at.values = packed || Dv % kPanel != 0 ? take(block * (packed ? value_columns : kPanel)) : at.scratch_o;
+  at.slope = take(args.alibi_slopes != nullptr ? tile_rows : 0);
+  at.attended = take(tile_rows * kAttendedWords * 2);
+  at.begin = take(tile_rows);
+  at.end = take(tile_rows);
+  at.row_keys = take(rows * 4);
+  at.part_any = take(rows);
+  at.all_any = take(rows);
+  at.distance = take(args.alibi_slopes != nullptr ? tile_rows * 2 : 0);
+  at.bias = take(args.bias.data != nullptr ? tile_rows * 2 : 0);
   at.floats = next;
   return at;
+}
+
+std::int64_t count_tiles(const Problem& problem, const Plan& plan) {
+  if (plan.queries == 0) return 0;
+  if (problem.args.q_indptr.data == nullptr) {
+    return problem.args.B * problem.args.Hkv * ceil_div(problem.args.Lq, plan.queries);
+  }
+  std::int64_t tiles = 0;
+  for (std::int64_t b = 0; b < problem.args.B; ++b) tiles += problem.args.Hkv * plan.tiles_of(problem.sequence(b));
+  return tiles;
 }
 
 }  // namespace
 
 Plan make_plan(const Problem& problem) {
   Plan plan{};
-  const std::int64_t threads = problem.args.executor.threads > 1 ? problem.args.executor.threads : 1;
+  const heed_attention_args& args = problem.args;
+  const std::int64_t threads = args.executor.threads > 1 ? args.executor.threads : 1;
   const std::int64_t group = problem.group;
-  const std::int64_t all_rows = problem.args.Lq * group;
-  plan.sequences = problem.args.B * problem.args.Hkv;
-  plan.splits = ceil_div(problem.args.Lkv, kSplit);
+  plan.sequences = args.B;
+  plan.splits = ceil_div(args.Lkv, kSplit);
 
-  // Whole query tokens per tile, so that the heads of a group stay together.
-  std::int64_t queries = least(problem.args.Lq, group < kRows ? kRows / group : 1);
-  while (queries * group > kTileRows && queries > 1 &&
-         plan.sequences * ceil_div(problem.args.Lq, queries) < 2 * threads) {
-    queries = ceil_div(queries, 2);
+  // Whole query tokens per tile, so that the heads of a group stay together; smaller tiles while threads would be idle.
+  plan.queries = least(args.Lq, group < kRows ? kRows / group : 1);
+  plan.tiles = count_tiles(problem, plan);
+  while (plan.queries * group > kTileRows && plan.queries > 1 && plan.tiles < 2 * threads) {
+    plan.queries = ceil_div(plan.queries, 2);
+    plan.tiles = count_tiles(problem, plan);
   }
-  plan.rows = queries * group;
-  plan.query_tiles = queries > 0 ? ceil_div(problem.args.Lq, queries) : 0;
+  plan.rows = plan.queries * group;
   plan.tile_rows = least(plan.rows, kTileRows);
-  plan.packed = all_rows > kFewRows;
 
-  // Too few items for the threads: cut the keys as well, and fold the splits' states afterwards.
+  // Still too few items for the threads: cut the keys as well, and fold the splits' states afterwards.
   plan.parts = 1;
-  const std::int64_t items = plan.sequences * plan.query_tiles;
-  if (items > 0 && items < 2 * threads && threads > 1) plan.parts = least(plan.splits, ceil_div(4 * threads, items));
-  if (plan.parts < 1) plan.parts = 1;
-  plan.workers = least(threads, items * plan.parts);
+  if (threads > 1 && plan.tiles > 0 && plan.tiles < 2 * threads) {
+    plan.parts = most(1, least(plan.splits, ceil_div(4 * threads, plan.tiles)));
+  }
+  plan.workers = least(threads, most(1, plan.items()));
 
   plan.layout = make_layout(problem, plan);
   plan.worker_bytes = static_cast<std::size_t>(plan.layout.floats) * sizeof(float);
   plan.state_row = kAlign + plan.layout.o_row;
-  plan.state_bytes =
-      plan.parts > 1 ? static_cast<std::size_t>(items * plan.rows * plan.splits * plan.state_row) * sizeof(float) : 0;
+  if (plan.parts > 1) {
+    plan.state_bytes = static_cast<std::size_t>(plan.tiles * plan.rows * plan.splits * plan.state_row) * sizeof(float);
+  }
   return plan;
 }
 

@@ -1,0 +1,73 @@
+// One block of keys and values, ready for the kernels: where it lies if it lies there in one piece, gathered or packed
+// otherwise.
+#pragma once
+
+#include <cstdint>
+
+#include "dispatch/table.hpp"
+#include "driver/exclusion.hpp"
+#include "plan/plan.hpp"
+
+namespace heed {
+
+class Block {
+ public:
+  Block(const Problem& problem, const Layout& at, const dispatch::Table& table, float* memory)
+      : problem_(problem), args_(problem.args), at_(at), table_(table), memory_(memory) {}
+
+  // Keys [begin, end) of the sequence. pack: into panels.
+  void load(const Sequence& sequence, std::int64_t kv_head, std::int64_t begin, std::int64_t end, bool pack);
+
+  std::int64_t begin() const { return begin_; }
+  std::int32_t keys() const { return keys_count_; }
+  std::int32_t panels() const { return (keys_count_ + kPanel - 1) / kPanel; }
+  const Attended& present() const { return present_; }  // keys whose page is there
+  bool all_present() const { return all_present_; }
+
+  // s[r][j] for `rows` rows of q'. Panels outside the rows' spans may stay unwritten.
+  void scores(const float* q, std::int64_t q_row, std::int32_t rows, const std::int32_t* begin, const std::int32_t* end,
+              float* s) const;
+
+  // o = fma(o, alpha, sum over the keys of p * v), rows with their spans. exact: every row attends all keys of its span
+  // and all spans are the same; otherwise the values of this block are finite.
+  void add_values(const float* p, std::int32_t rows, const std::int32_t* begin, const std::int32_t* end,
+                  const float* alpha, float* o);
+
+  // The same for one row that attends just these keys, whatever the values of the others are.
+  void add_attended_values(const float* p, const Attended& attended, float alpha, float* o, float* scratch);
+
+  bool values_finite();
+  const float* k_scale() const { return args_.k.type == HEED_INT8 ? memory_ + at_.k_scale : nullptr; }
+  const float* v_scale() const { return args_.v.type == HEED_INT8 ? memory_ + at_.v_scale : nullptr; }
+
+ private:
+  struct Source {
+    const char* data;
+    std::int64_t row;  // elements between keys
+    heed_type type;
+  };
+
+  Source locate(const heed_tensor& tensor, const Sequence& sequence, std::int64_t kv_head, std::int64_t columns,
+                float* gathered);
+  void load_scales(const heed_tensor& scales, const Sequence& sequence, std::int64_t kv_head, float* out);
+  void run_tile(Tile tile, std::int32_t first);
+  const char* value(std::int64_t j, std::int64_t d) const {
+    return values_.data + (j * values_.row + d) * element_bytes(values_.type);
+  }
+
+  const Problem& problem_;
+  const heed_attention_args& args_;
+  const Layout& at_;
+  const dispatch::Table& table_;
+  float* memory_;
+  std::int64_t begin_ = 0;
+  std::int32_t keys_count_ = 0;
+  bool packed_ = false;
+  bool finite_ = false, finite_known_ = false;
+  bool tail_packed_ = false;
+  bool all_present_ = true;
+  Attended present_{};
+  Source keys_{}, values_{};
+};
+
+}  // namespace heed

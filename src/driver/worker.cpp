@@ -1,0 +1,302 @@
+#include "driver/worker.hpp"
+
+#include <cstring>
+
+namespace heed {
+namespace {
+
+using dispatch::f32;
+
+constexpr float kMinusInfinity = -__builtin_inff();
+
+std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+std::size_t float_bytes(std::int64_t floats) { return static_cast<std::size_t>(floats) * sizeof(float); }
+
+}  // namespace
+
+void Worker::run(std::int64_t item) {
+  set_tile(item / plan_.parts);
+  set_rows();
+  load_queries();
+  const std::int64_t part = item % plan_.parts;
+  const std::int64_t splits = (sequence_.keys + kSplit - 1) / kSplit;
+  for (std::int64_t split = splits * part / plan_.parts; split < splits * (part + 1) / plan_.parts; ++split) {
+    run_split(split * kSplit, least((split + 1) * kSplit, sequence_.keys));
+    for (std::int64_t r = 0; r < rows_; ++r) end_split(r, split);
+  }
+  if (plan_.parts > 1) return;
+  for (std::int64_t r = 0; r < rows_; ++r) finish_row(r, all_any()[r] != 0 ? all_o(r) : nullptr);
+}
+
+void Worker::fold(std::int64_t tile) {
+  set_tile(tile);
+  set_rows();
+  if (args_.inspect.data != nullptr) load_queries();
+  const std::int64_t splits = (sequence_.keys + kSplit - 1) / kSplit;
+  float* m = memory_ + at_.all_m;
+  float* l = memory_ + at_.all_l;
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    float* all = nullptr;  // the first state that isn't empty takes in the others
+    for (std::int64_t split = 0; split < splits; ++split) {
+      float* state = stored(r, split);
+      if (state[2] == 0.0f) continue;
+      if (all == nullptr) {
+        all = state + kPanel;
+        m[r] = state[0];
+        l[r] = state[1];
+      } else {
+        table_.merge[f32](&m[r], &l[r], all, state[0], state[1], state + kPanel, args_.Dv);
+      }
+    }
+    finish_row(r, all);
+  }
+}
+
+// Tiles are counted sequence by sequence, in each by kv head, then by query. Items come in rising order, so the search
+// for the sequence goes on from the last one.
+void Worker::set_tile(std::int64_t tile) {
+  if (!sequence_known_ || tile < first_tile_) {
+    sequence_ = problem_.sequence(0);
+    first_tile_ = 0;
+    sequence_known_ = true;
+  }
+  std::int64_t per_head = plan_.tiles_of(sequence_);
+  if (args_.q_indptr.data == nullptr) {
+    const std::int64_t b = tile / (per_head * args_.Hkv);
+    if (b != sequence_.b) sequence_ = problem_.sequence(b);
+    first_tile_ = b * per_head * args_.Hkv;
+  }
+  while (tile >= first_tile_ + per_head * args_.Hkv) {
+    first_tile_ += per_head * args_.Hkv;
+    sequence_ = problem_.sequence(sequence_.b + 1);
+    per_head = plan_.tiles_of(sequence_);
+  }
+  tile_ = tile;
+  kv_head_ = (tile - first_tile_) / per_head;
+  query_begin_ = (tile - first_tile_) % per_head * plan_.queries;
+  rows_ = (least(query_begin_ + plan_.queries, sequence_.queries) - query_begin_) * problem_.group;
+}
+
+void Worker::set_rows() {
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    row_keys()[r] = problem_.keys_of(sequence_, query_of(r));
+    all_any()[r] = 0;
+  }
+}
+
+void Worker::load_queries() {
+  if (problem_.scores != nullptr) return;
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    table_.widen[args_.q.type](problem_.q_row(sequence_, head_of(r), query_of(r)), problem_.scale, q(r), args_.D);
+  }
+}
+
+void Worker::run_split(std::int64_t begin, std::int64_t end) {
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    part_m()[r] = kMinusInfinity;
+    part_any()[r] = 0;
+  }
+  std::memset(memory_ + at_.part_lanes, 0, float_bytes(rows_ * kPanel));
+  std::memset(memory_ + at_.part_o, 0, float_bytes(rows_ * at_.o_row));
+  for (std::int64_t j = begin; j < end; j += kBlock) run_block(j, least(j + kBlock, end));
+}
+
+bool Worker::reaches(std::int64_t r, std::int64_t begin, std::int64_t end) const {
+  return most(row_keys()[r].begin, begin) < least(row_keys()[r].end, end);
+}
+
+void Worker::run_block(std::int64_t begin, std::int64_t end) {
+  bool loaded = false;
+  for (std::int64_t r = 0; r < rows_; r += plan_.tile_rows) {
+    const std::int64_t rows = least(plan_.tile_rows, rows_ - r);
+    bool any = false;
+    for (std::int64_t i = r; i < r + rows && !any; ++i) any = reaches(i, begin, end);
+    if (!any) continue;
+    if (!loaded) block_.load(sequence_, kv_head_, begin, end, rows_ > kFewRows);
+    loaded = true;
+    run_rows(r, static_cast<std::int32_t>(rows));
+  }
+}
+
+void Worker::run_rows(std::int64_t r0, std::int32_t rows) {
+  const std::int64_t begin = block_.begin(), end = begin + block_.keys();
+
+  // What each row attends. plain: all of whole panels, so that nothing needs to be selected. exact: every row all keys
+  // of the same span, so that nothing is multiplied that isn't attended.
+  bool plain = block_.keys() % kPanel == 0 && !masks_ && block_.all_present();
+  for (std::int32_t i = 0; i < rows && plain; ++i) {
+    plain = row_keys()[r0 + i].begin <= begin && row_keys()[r0 + i].end >= end;
+  }
+  if (!plain) {
+    bool any = false;
+    for (std::int32_t i = 0; i < rows; ++i) {
+      Attended& keys = attended()[i];
+      keys = attended_keys(problem_, sequence_, head_of(r0 + i), query_of(r0 + i), row_keys()[r0 + i], begin, end);
+      if (!block_.all_present()) keys.clear_except(block_.present());
+      any = any || !keys.none();
+    }
+    if (!any) return;
+  }
+  const auto set_spans = [&] {
+    bool exact = true;
+    for (std::int32_t i = 0; i < rows; ++i) {
+      const Span span = span_of(attended()[i]);
+      span_begin()[i] = span.begin;
+      span_end()[i] = span.end;
+      exact = exact && attended()[i] == attended()[0] && attended()[i] == range(span.begin, span.end);
+    }
+    return exact;
+  };
+  bool exact = plain || set_spans();
+
+  compute_scores(r0, rows, plain);
+  if (steps_needed()) step_scores(r0, rows, HEED_SCORES_BIASED);
+  if (args_.score_callback != nullptr) call_back(r0, rows);
+  if (args_.bias.data != nullptr) exact = set_spans();  // a bias of -inf excludes
+  for (std::int32_t i = 0; i < rows; ++i) {
+    if (plain || !attended()[i].none()) part_any()[r0 + i] = 1;
+  }
+
+  float* alpha = memory_ + at_.alpha;
+  table_.softmax_step[f32]({s(0), at_.s_row, rows, block_.panels(), plain ? nullptr : attended()[0].words,
+                            kAttendedWords, part_m() + r0, memory_ + at_.part_lanes + r0 * kPanel, alpha,
+                            block_.v_scale()});
+  if (plain) {
+    block_.add_values(s(0), rows, nullptr, nullptr, alpha, part_o(r0));
+  } else if (exact || block_.values_finite()) {
+    block_.add_values(s(0), rows, span_begin(), span_end(), alpha, part_o(r0));
+  } else {
+    for (std::int32_t i = 0; i < rows; ++i) {
+      block_.add_attended_values(s(i), attended()[i], alpha[i], part_o(r0 + i), memory_ + at_.scratch_o);
+    }
+  }
+}
+
+void Worker::compute_scores(std::int64_t r0, std::int32_t rows, bool all) {
+  if (problem_.scores == nullptr) {
+    block_.scores(q(r0), at_.q_row, rows, all ? nullptr : span_begin(), all ? nullptr : span_end(), s(0));
+    return;
+  }
+  for (std::int32_t i = 0; i < rows; ++i) {
+    std::memcpy(s(i), problem_.scores + query_of(r0 + i) * problem_.scores_row + block_.begin(),
+                float_bytes(block_.keys()));
+  }
+}
+
+// Step 3 up to and including the stage that is asked for.
+void Worker::step_scores(std::int64_t r0, std::int32_t rows, heed_inspect until) {
+  ScoreStep step{s(0), at_.s_row, rows, block_.keys(), block_.k_scale(), 0.0f, nullptr, nullptr, nullptr, nullptr};
+  if (until >= HEED_SCORES_CAPPED) step.softcap = args_.softcap;
+  const bool biased = until >= HEED_SCORES_BIASED;
+  if (biased && args_.alibi_slopes != nullptr) {
+    float* slope = memory_ + at_.slope;
+    std::int64_t* distance = buffer<std::int64_t>(at_.distance);
+    for (std::int32_t i = 0; i < rows; ++i) {
+      slope[i] = args_.alibi_slopes[head_of(r0 + i)];
+      distance[i] = sequence_.position - sequence_.key_position + query_of(r0 + i) - block_.begin();
+    }
+    step.slope = slope;
+    step.distance = distance;
+  }
+  if (biased && args_.bias.data != nullptr) {
+    const void** bias = buffer<const void*>(at_.bias);
+    for (std::int32_t i = 0; i < rows; ++i) {
+      bias[i] = problem_.bias_row(sequence_, head_of(r0 + i), query_of(r0 + i), sequence_.begin + block_.begin());
+    }
+    step.bias = bias;
+    step.attended = attended()[0].words;
+  }
+  table_.score_step[step.bias == nullptr ? f32 : args_.bias.type](step);
+}
+
+void Worker::call_back(std::int64_t r0, std::int32_t rows) {
+  for (std::int32_t i = 0; i < rows; ++i) {
+    const std::int64_t position = sequence_.position + query_of(r0 + i);
+    for (std::int32_t j = 0; j < block_.keys(); ++j) {
+      if (((attended()[i].words[j / 64] >> (j % 64)) & 1u) == 0) continue;
+      s(i)[j] = args_.score_callback(args_.score_context, head_of(r0 + i), position,
+                                     sequence_.key_position + block_.begin() + j, s(i)[j]);
+    }
+  }
+}
+
+void Worker::end_split(std::int64_t r, std::int64_t split) {
+  const float m = part_m()[r];
+  const float l = sum_lanes(memory_ + at_.part_lanes + r * kPanel);
+  if (plan_.parts > 1) {
+    float* state = stored(r, split);
+    state[0] = m;
+    state[1] = l;
+    state[2] = part_any()[r] != 0 ? 1.0f : 0.0f;
+    std::memcpy(state + kPanel, part_o(r), float_bytes(at_.o_row));
+    return;
+  }
+  if (part_any()[r] == 0) return;
+  float* all_m = memory_ + at_.all_m + r;
+  float* all_l = memory_ + at_.all_l + r;
+  if (all_any()[r] == 0) {
+    all_any()[r] = 1;
+    *all_m = m;
+    *all_l = l;
+    if (plan_.splits > 1) std::memcpy(all_o(r), part_o(r), float_bytes(at_.o_row));
+  } else {
+    table_.merge[f32](all_m, all_l, all_o(r), m, l, part_o(r), args_.Dv);
+  }
+}
+
+// o null: the row attended no key.
+void Worker::finish_row(std::int64_t r, const float* o) {
+  const std::int64_t head = head_of(r), i = query_of(r);
+  const float sink = args_.sinks == nullptr ? kMinusInfinity : args_.sinks[head];
+  float m = memory_[at_.all_m + r], l = memory_[at_.all_l + r];
+  if (o == nullptr) {
+    m = kMinusInfinity;
+    l = 0.0f;
+    std::memset(part_o(r), 0, float_bytes(at_.o_row));
+    o = part_o(r);
+  }
+  table_.finish[args_.out.type](m, l, o, sink, problem_.out_row(sequence_, head, i),
+                                problem_.lse_at(sequence_, head, i), args_.Dv);
+  if (args_.inspect.data != nullptr) inspect_row(r, m, l, sink);
+}
+
+// Computes the row's scores once more and shows the stage that the caller asked for. Scores after scale and after cap
+// are shown for every key that exists; later ones are -inf, weights +0, where a key isn't attended.
+void Worker::inspect_row(std::int64_t r, float m, float l, float sink) {
+  const std::int64_t head = head_of(r), i = query_of(r);
+  const heed_inspect what = args_.inspect_what;
+  const heed_tensor_out& view = args_.inspect;
+  float* out = static_cast<float*>(view.data) + sequence_.b * view.stride_batch + head * view.stride_head +
+               i * view.stride_token;
+  const float absent = what == HEED_WEIGHTS ? 0.0f : kMinusInfinity;
+  for (std::int64_t slot = 0; slot < args_.Lkv; ++slot) out[slot] = absent;
+  if (sink != kMinusInfinity) table_.merge[f32](&m, &l, nullptr, sink, 1.0f, nullptr, 0);
+  if (what == HEED_WEIGHTS && l == 0.0f) return;
+
+  for (std::int64_t begin = 0; begin < sequence_.keys; begin += kBlock) {
+    const std::int64_t end = least(begin + kBlock, sequence_.keys);
+    block_.load(sequence_, kv_head_, begin, end, false);
+    Attended& keys = attended()[0];
+    keys = block_.present();
+    Attended shown = keys;
+    if (what >= HEED_SCORES_BIASED) {
+      keys.clear_except(attended_keys(problem_, sequence_, head, i, row_keys()[r], begin, end));
+    }
+    compute_scores(r, 1, true);
+    step_scores(r, 1, what);
+    if (what >= HEED_SCORES_BIASED) shown = keys;
+    if (what == HEED_WEIGHTS) {  // p against the row's own maximum, over its own sum
+      if (args_.score_callback != nullptr) call_back(r, 1);
+      float maximum = m, lanes[kPanel] = {}, alpha;
+      table_.softmax_step[f32](
+          {s(0), at_.s_row, 1, block_.panels(), keys.words, kAttendedWords, &maximum, lanes, &alpha, nullptr});
+      table_.finish[f32](0.0f, l, s(0), kMinusInfinity, s(0), nullptr, block_.keys());
+    }
+    for (std::int32_t j = 0; j < block_.keys(); ++j) {
+      if (((shown.words[j / 64] >> (j % 64)) & 1u) != 0) out[sequence_.begin + begin + j] = s(0)[j] + 0.0f;
+    }
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,92 @@
+// Works on one item at a time: some query rows of one kv head of one sequence, against a range of splits.
+#pragma once
+
+#include <cstdint>
+
+#include "dispatch/table.hpp"
+#include "driver/block.hpp"
+#include "plan/plan.hpp"
+
+namespace heed {
+
+class Worker {
+ public:
+  Worker(const Problem& problem, const Plan& plan, const dispatch::Table& table, float* memory, float* states)
+      : problem_(problem),
+        args_(problem.args),
+        plan_(plan),
+        table_(table),
+        at_(plan.layout),
+        memory_(memory),
+        states_(states),
+        block_(problem, plan.layout, table, memory),
+        masks_(args_.mask_kind != HEED_NO_MASK || args_.mask_callback != nullptr || args_.bias.data != nullptr ||
+               args_.score_callback != nullptr) {}
+
+  void run(std::int64_t item);
+
+  // Folds the stored states of one tile and finishes its rows.
+  void fold(std::int64_t tile);
+
+ private:
+  void set_tile(std::int64_t tile);
+  void set_rows();
+  void load_queries();
+  void run_split(std::int64_t begin, std::int64_t end);
+  void run_block(std::int64_t begin, std::int64_t end);
+  void run_rows(std::int64_t r0, std::int32_t rows);
+  void compute_scores(std::int64_t r0, std::int32_t rows, bool all);  // all: no row needs less than the block
+  void step_scores(std::int64_t r0, std::int32_t rows, heed_inspect until);
+  void call_back(std::int64_t r0, std::int32_t rows);
+  void end_split(std::int64_t r, std::int64_t split);
+  void finish_row(std::int64_t r, const float* o);
+  void inspect_row(std::int64_t r, float m, float l, float sink);
+
+  bool reaches(std::int64_t r, std::int64_t begin, std::int64_t end) const;
+  bool steps_needed() const {
+    return args_.k.type == HEED_INT8 || args_.softcap != 0.0f || args_.alibi_slopes != nullptr ||
+           args_.bias.data != nullptr;
+  }
+
+  // Row r is query token r / group, head r % group of the kv head's group.
+  std::int64_t query_of(std::int64_t r) const { return query_begin_ + r / problem_.group; }
+  std::int64_t head_of(std::int64_t r) const { return kv_head_ * problem_.group + r % problem_.group; }
+
+  template <class T>
+  T* buffer(std::int64_t floats) const {
+    return reinterpret_cast<T*>(memory_ + floats);
+  }
+  float* q(std::int64_t r) const { return memory_ + at_.q + r * at_.q_row; }
+  float* s(std::int64_t i) const { return memory_ + at_.s + i * at_.s_row; }
+  float* part_m() const { return memory_ + at_.part_m; }
+  float* part_o(std::int64_t r) const { return memory_ + at_.part_o + r * at_.o_row; }
+  float* all_o(std::int64_t r) const {  // with one split nothing is folded: its state is the row's
+    return plan_.splits > 1 ? memory_ + at_.all_o + r * at_.o_row : part_o(r);
+  }
+  KeyRange* row_keys() const { return buffer<KeyRange>(at_.row_keys); }
+  std::int32_t* part_any() const { return buffer<std::int32_t>(at_.part_any); }
+  std::int32_t* all_any() const { return buffer<std::int32_t>(at_.all_any); }
+  Attended* attended() const { return buffer<Attended>(at_.attended); }
+  std::int32_t* span_begin() const { return buffer<std::int32_t>(at_.begin); }
+  std::int32_t* span_end() const { return buffer<std::int32_t>(at_.end); }
+  float* stored(std::int64_t r, std::int64_t split) const {
+    return states_ + ((tile_ * plan_.rows + r) * plan_.splits + split) * plan_.state_row;
+  }
+
+  const Problem& problem_;
+  const heed_attention_args& args_;
+  const Plan& plan_;
+  const dispatch::Table& table_;
+  const Layout& at_;
+  float* memory_;
+  float* states_;
+  Block block_;
+  const bool masks_;  // more than ranges decides or asks which keys are attended
+
+  std::int64_t tile_ = 0, kv_head_ = 0, query_begin_ = 0, rows_ = 0;
+  Sequence sequence_{};
+  std::int64_t first_tile_ = 0;  // of the sequence at hand
+  bool sequence_known_ = false;
+};
+
+}  // namespace heed
