@@ -121,12 +121,13 @@ HEED_API float heed_dot(const float* a, const float* b, int64_t n) HEED_NOEXCEPT
  * > 0: NaN, and nothing is written. */
 HEED_API float heed_softmax(const float* x, float* weights, int64_t n) HEED_NOEXCEPT;
 
-/* Scores of R query rows against n row-major keys: s[r][j] = (scale * q[r]) . k[j]. q [R][D], k [n][D], s [R][n]. */
+/* Scores of R query rows against n row-major keys: s[r][j] = (scale * q[r]) . k[j]. q [R][D] and k [n][D] in f32, f16
+ * or bf16, s [R][n] in f32. */
 HEED_API heed_code heed_scores(const heed_matrix* q, const heed_matrix* k, float scale, const heed_matrix_out* s,
                                heed_status* status) HEED_NOEXCEPT;
 
-/* Weighted sums: out[r] = accumulator[r] + sum over j of weights[r][j] * v[j]. weights [R][n], v [n][Dv], out [R][Dv];
- * accumulator [R][Dv] may be null, or out itself. */
+/* Weighted sums: out[r] = accumulator[r] + sum over j of weights[r][j] * v[j]. weights [R][n] and out [R][Dv] in
+ * f32, v [n][Dv] in f32, f16 or bf16; accumulator [R][Dv] in f32 may be null, or out itself. */
 HEED_API heed_code heed_weighted_sum(const heed_matrix* weights, const heed_matrix* v, const heed_matrix* accumulator,
                                      const heed_matrix_out* out, heed_status* status) HEED_NOEXCEPT;
 
@@ -134,6 +135,20 @@ HEED_API heed_code heed_weighted_sum(const heed_matrix* weights, const heed_matr
  * v [n][Dv], out [R][Dv]. The same bits as heed_attention whose scores are s. */
 HEED_API heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_matrix_out* out, float* lse,
                                heed_status* status) HEED_NOEXCEPT;
+
+/* to[r][c] = from[r][c], between f32, f16 and bf16, to nearest even; a NaN stays a NaN with its sign, overflow gives
+ * infinity. The caller's flush-to-zero setting changes nothing but f32 results that are subnormal. */
+HEED_API heed_code heed_convert(const heed_matrix* from, const heed_matrix_out* to, heed_status* status) HEED_NOEXCEPT;
+
+/* int8 rows with a scale each, as the k and v of heed_attention take them: scales[r] = largest |x[r]| / 127,
+ * codes[r][c] = x[r][c] / scales[r] to the nearest integer. x f32 [R][n]; codes [R][n] with codes_stride elements
+ * between rows (0: n); scales [R]. A row whose scale would be subnormal becomes zeros with scale 0; NaN becomes 0. */
+HEED_API heed_code heed_quantize_int8(const heed_matrix* x, int8_t* codes, int64_t codes_stride, float* scales,
+                                      heed_status* status) HEED_NOEXCEPT;
+
+/* The usual ALiBi slopes of `heads` heads. With n the largest power of two <= heads: head h < n has 2^(-8 (h + 1) / n),
+ * the others 2^(-4 (2 (h - n) + 1) / n) (Press, Smith, Lewis: Train Short, Test Long, 2021, and its published code). */
+HEED_API heed_code heed_alibi_slopes(int64_t heads, float* slopes, heed_status* status) HEED_NOEXCEPT;
 
 /* ---- Attention ------------------------------------------------------------------------------------------------- */
 
@@ -148,7 +163,7 @@ typedef struct heed_index {
 /* Where query row i stands among the keys. */
 typedef int32_t heed_alignment;
 enum {
-  HEED_BOTTOM_RIGHT = 0, /* i' = i + Lkv - Lq: the last query stands at the last key */
+  HEED_BOTTOM_RIGHT = 0, /* i' = i + Lkv - Lq + key_offset: the last query stands at the last key */
   HEED_TOP_LEFT = 1,     /* i' = i */
   HEED_OFFSETS = 2       /* i' = i + offsets[b] */
 };
@@ -178,12 +193,15 @@ enum {
 /* What the caller may see beside the output. */
 typedef int32_t heed_inspect;
 enum {
-  HEED_SCORES_SCALED = 0,
-  HEED_SCORES_CAPPED = 1,
-  HEED_SCORES_BIASED = 2, /* -inf where excluded */
-  HEED_WEIGHTS = 3
+  HEED_SCORES_SCALED = 0, /* -inf where no key exists */
+  HEED_SCORES_CAPPED = 1, /* likewise */
+  HEED_SCORES_BIASED = 2, /* before the callback; -inf where excluded */
+  HEED_WEIGHTS = 3        /* +0 where excluded */
 };
 
+/* What a mask callback says of a rectangle of the score matrix. After HEED_SOME it is asked again about parts of the
+ * rectangle, down to single pairs, where HEED_SOME counts as HEED_ALL; where a mask is given too, HEED_SOME means that
+ * the mask decides. */
 typedef int32_t heed_rectangle;
 enum { HEED_SOME = 0, HEED_ALL = 1, HEED_NONE = 2 };
 
@@ -192,34 +210,38 @@ typedef struct heed_attention_args {
 
   /* The problem. Hq must be a multiple of Hkv; kv head = query head / (Hq / Hkv). */
   int64_t B, Hq, Hkv, Lq, Lkv, D, Dv;
-  heed_tensor q;       /* [B][Hq][Lq][D] */
-  heed_tensor k;       /* [B][Hkv][Lkv][D] */
-  heed_tensor v;       /* [B][Hkv][Lkv][Dv] */
-  heed_tensor_out out; /* [B][Hq][Lq][Dv]; may be q exactly when D = Dv, else overlaps no input */
-  float* lse;          /* [B][Hq][Lq], natural logarithm, sink included; NULL: not wanted */
+  heed_tensor q;       /* [B][Hq][Lq][D], f32, f16 or bf16 */
+  heed_tensor k;       /* [B][Hkv][Lkv][D], any type */
+  heed_tensor v;       /* [B][Hkv][Lkv][Dv], any type */
+  heed_tensor_out out; /* [B][Hq][Lq][Dv], f32, f16 or bf16; may be q exactly when D = Dv, else overlaps no input */
+  float* lse;          /* [B][Hq][Lq], natural logarithm, sink included; NULL: not wanted. Strides all 0: contiguous */
   int64_t lse_stride_batch, lse_stride_head, lse_stride_token;
 
-  /* Scores: s = (scale * q) . k, then soft-cap, ALiBi, bias, callback, in this order. */
+  /* Scores: s = (scale * q) . k, then soft-cap, ALiBi, bias, callback, in this order, each one rounded operation. */
   float scale;
   int32_t has_scale;         /* 0: scale is 1/sqrt(D), whatever the field above holds */
   float softcap;             /* s = softcap * tanh(s / softcap); 0: off */
-  const float* alibi_slopes; /* [Hq]: s = s - slope * |i' - j|; NULL: off */
+  const float* alibi_slopes; /* [Hq]: s = s - slope * |i' - position of the key|; NULL: off */
   heed_tensor bias; /* [B][Hq][Lq][Lkv], f32, f16 or bf16; strides of 0 broadcast; -inf excludes; data NULL: off */
+  /* s = score_callback(context, query head, i', key position, s); called for attended keys only, from any thread that
+   * the executor uses. NULL: off */
   float (*score_callback)(void* context, int64_t head, int64_t position, int64_t key, float score);
   void* score_context;
 
-  /* Exclusion. */
-  int32_t causal;     /* j <= i' */
-  int32_t has_window; /* i' - window_left <= j <= i' + window_right, where -1 is unlimited */
+  /* Exclusion. A key that any of these excludes has no influence, whatever its bytes hold. */
+  int32_t causal;     /* key position <= i' */
+  int32_t has_window; /* i' - window_left <= key position <= i' + window_right, where -1 is unlimited; "a window of W
+                         tokens" is window_left = W - 1, window_right = 0 */
   int64_t window_left, window_right;
   heed_alignment alignment;
   const int64_t* offsets; /* [B], with HEED_OFFSETS */
-  heed_index kv_lengths;  /* [B], each at most Lkv; absent: Lkv */
-  heed_index key_begin;   /* [B]: keys before it do not exist; positions and blocks count from it */
-  heed_index key_offset;  /* [B]: added to the key positions (a cache that has dropped old keys) */
+  heed_index kv_lengths;  /* [B]: how many slots of k and v hold keys; the others are never read. Absent: all */
+  heed_index key_begin;   /* [B]: slots before it do not exist; positions and blocks count from it. Absent: 0 */
+  heed_index key_offset;  /* [B]: position of the first key (a cache that has dropped old keys). Absent: 0 */
   heed_mask_kind mask_kind;
-  const void* mask; /* [B][Hq][Lq][Lkv] */
+  const void* mask; /* [B][Hq][Lq][Lkv], a column per slot; strides of 0 broadcast */
   int64_t mask_stride_batch, mask_stride_head, mask_stride_token;
+  /* Asked about query rows i_begin <= i' < i_end and key positions j_begin <= j < j_end of one query head. NULL: off */
   heed_rectangle (*mask_callback)(void* context, int64_t head, int64_t i_begin, int64_t i_end, int64_t j_begin,
                                   int64_t j_end);
   void* mask_context;
@@ -227,18 +249,24 @@ typedef struct heed_attention_args {
   /* Denominator: exp(sink) joins the row sum, nothing joins the sum of V. */
   const float* sinks; /* [Hq]; NULL: none */
 
-  /* Storage: scales of int8 keys and values, per token and head, with strides of their own. */
+  /* Storage: scales of int8 keys and values, f32, per token and head, with strides of their own (the element at D = 0).
+   * The value is code * scale. A scale per channel needs no field: fold it into q (keys) or into the output (values).
+   */
   heed_tensor k_scales, v_scales;
 
-  /* Layout: ragged (token t of sequence b is token indptr[b] + t of the tensor; stride_batch is not used) and paged
-   * (stride_batch is then the stride of a page). */
+  /* Layout. Ragged: token t of sequence b is token indptr[b] + t of the tensor, stride_batch is not used, Lq and Lkv
+   * are the longest sequence's; the default lse is then [token][Hq]. Paged: slot t of sequence b is slot t % page_size
+   * of page table[b][t / page_size], stride_batch is the stride of a page; only the first ceil(length / page_size)
+   * entries are read, and the keys of page -1 are excluded. The table is either block_table or page_indices with
+   * page_indptr. */
   heed_index q_indptr, kv_indptr; /* [B + 1] */
   heed_index block_table;         /* [B][block_table_stride], page ids */
   int64_t block_table_stride;
-  heed_index page_indices, page_indptr; /* the same as a list and [B + 1] */
+  heed_index page_indices, page_indptr; /* the ids of all sequences one after the other, and [B + 1] */
   int64_t page_size, page_count;
 
-  /* For inspection: the chosen view, f32 [B][Hq][Lq][Lkv]. */
+  /* For inspection: the chosen view, f32 [B][Hq][Lq][Lkv], a column per slot. Costs a second computation of the scores.
+   */
   heed_tensor_out inspect;
   heed_inspect inspect_what;
 

@@ -1,4 +1,5 @@
 #include <cinttypes>
+#include <cmath>
 
 #include "api/memory.hpp"
 #include "api/status.hpp"
@@ -12,9 +13,7 @@ namespace {
 
 constexpr heed_allocator kDefaultAllocator{};
 
-Rows rows_of(const heed_matrix& m) {
-  return {static_cast<const float*>(m.data), m.rows, m.cols, m.stride == 0 ? m.cols : m.stride};
-}
+Rows rows_of(const heed_matrix& m) { return {m.data, m.rows, m.cols, m.stride == 0 ? m.cols : m.stride, m.type}; }
 MutableRows rows_of(const heed_matrix_out& m) {
   return {static_cast<float*>(m.data), m.rows, m.cols, m.stride == 0 ? m.cols : m.stride};
 }
@@ -55,8 +54,8 @@ heed_code heed_scores(const heed_matrix* q, const heed_matrix* k, float scale, c
   const dispatch::Table* table = api::table_or_fail(status, &code);
   if (table == nullptr) return code;
   HEED_RETURN_IF_FAILED(check_present(status, q, k, s));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("q", *q), status));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("k", *k), status));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("q", *q), status, HEED_BF16));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("k", *k), status, HEED_BF16));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("s", *s), status));
   HEED_RETURN_IF_FAILED(check_equal("k.cols", k->cols, "q.cols", q->cols, status));
   HEED_RETURN_IF_FAILED(check_equal("s.rows", s->rows, "q.rows", q->rows, status));
@@ -75,7 +74,7 @@ heed_code heed_weighted_sum(const heed_matrix* weights, const heed_matrix* v, co
   if (table == nullptr) return code;
   HEED_RETURN_IF_FAILED(check_present(status, weights, v, out));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("weights", *weights), status));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("v", *v), status));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("v", *v), status, HEED_BF16));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("out", *out), status));
   HEED_RETURN_IF_FAILED(check_equal("v.rows", v->rows, "weights.cols", weights->cols, status));
   HEED_RETURN_IF_FAILED(check_equal("out.rows", out->rows, "weights.rows", weights->rows, status));
@@ -99,7 +98,7 @@ heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_mat
   if (table == nullptr) return code;
   HEED_RETURN_IF_FAILED(check_present(status, s, v, out));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("s", *s), status));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("v", *v), status));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("v", *v), status, HEED_BF16));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("out", *out), status));
   HEED_RETURN_IF_FAILED(check_equal("v.rows", v->rows, "s.cols", s->cols, status));
   HEED_RETURN_IF_FAILED(check_equal("out.rows", out->rows, "s.rows", s->rows, status));
@@ -114,7 +113,7 @@ heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_mat
   args.Lq = s->rows;
   args.Lkv = s->cols;
   args.Dv = v->cols;
-  args.v = {v->data, 0, 0, rows_of(*v).stride, HEED_F32};
+  args.v = {v->data, 0, 0, rows_of(*v).stride, v->type};
   args.out = {out->data, 0, 0, rows_of(*out).stride, HEED_F32};
   args.lse = lse;
   args.lse_stride_token = 1;
@@ -127,5 +126,42 @@ heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_mat
   api::Scratch scratch(kDefaultAllocator, plan.worker_bytes);
   if (scratch.data() == nullptr) return out_of_memory(plan.worker_bytes, status);
   run_attention(problem, plan, *table, scratch.data(), nullptr);
+  return api::succeed(status);
+}
+
+heed_code heed_convert(const heed_matrix* from, const heed_matrix_out* to, heed_status* status) noexcept {
+  heed_code code = HEED_OK;
+  const dispatch::Table* table = api::table_or_fail(status, &code);
+  if (table == nullptr) return code;
+  HEED_RETURN_IF_FAILED(check_present(status, from, to));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("from", *from), status, HEED_BF16));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("to", *to), status, HEED_BF16));
+  HEED_RETURN_IF_FAILED(check_equal("to.rows", to->rows, "from.rows", from->rows, status));
+  HEED_RETURN_IF_FAILED(check_equal("to.cols", to->cols, "from.cols", from->cols, status));
+  run_convert(*table, rows_of(*from), to->data, to->type, rows_of(*to).stride);
+  return api::succeed(status);
+}
+
+heed_code heed_quantize_int8(const heed_matrix* x, int8_t* codes, int64_t codes_stride, float* scales,
+                             heed_status* status) noexcept {
+  HEED_RETURN_IF_FAILED(check_present(status, x));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("x", *x), status));
+  const int64_t stride = codes_stride == 0 ? x->cols : codes_stride;
+  HEED_RETURN_IF_FAILED(api::check_matrix({"codes", codes, x->rows, x->cols, stride, HEED_INT8}, status, HEED_INT8));
+  HEED_RETURN_IF_FAILED(api::check_matrix({"scales", scales, x->rows, 1, 1, HEED_F32}, status));
+  quantize_rows(rows_of(*x), codes, stride, scales);
+  return api::succeed(status);
+}
+
+heed_code heed_alibi_slopes(int64_t heads, float* slopes, heed_status* status) noexcept {
+  if (heads < 0) return api::fail(status, HEED_INVALID_ARGUMENT, "heads: is %" PRId64 ", must be at least 0", heads);
+  if (heads > 0 && slopes == nullptr) return api::fail(status, HEED_INVALID_ARGUMENT, "slopes: is null");
+  int64_t power = 1;  // the largest power of two <= heads
+  while (power <= heads / 2) power *= 2;
+  for (int64_t h = 0; h < heads; ++h) {
+    const double exponent = h < power ? -8.0 * static_cast<double>(h + 1) / static_cast<double>(power)
+                                      : -4.0 * static_cast<double>(2 * (h - power) + 1) / static_cast<double>(power);
+    slopes[h] = static_cast<float>(std::exp2(exponent));
+  }
   return api::succeed(status);
 }

@@ -15,7 +15,8 @@ struct MatrixShape {
   std::int64_t rows, cols, stride;
   heed_type type;
 };
-heed_code check_matrix(const MatrixShape& matrix, heed_status* status);
+// last: the last type (in the order of heed_type) that the matrix may have.
+heed_code check_matrix(const MatrixShape& matrix, heed_status* status, heed_type last = HEED_F32);
 
 inline MatrixShape shape_of(const char* name, const heed_matrix& m) {
   return {name, m.data, m.rows, m.cols, m.stride, m.type};

@@ -1,0 +1,85 @@
+// Every rule that the arguments of attention must keep, with the message for a caller who broke it. The first broken
+// rule ends the checks: each function returns true when it has failed.
+#pragma once
+
+#include <cinttypes>
+#include <cstdint>
+
+#include "api/status.hpp"
+#include "plan/problem.hpp"
+
+namespace heed::api {
+
+inline constexpr std::int64_t kLargestDimension = std::int64_t{1} << 24;
+inline constexpr std::int64_t kLargestExtent = std::int64_t{1} << 60;  // elements: their bytes still fit
+inline constexpr std::int64_t kLargestPosition = std::int64_t{1} << 61;
+inline constexpr std::int32_t kMostThreads = 4096;
+
+class Checks {
+ public:
+  Checks(const heed_attention_args& args, heed_status* status) : a_(args), status_(status) {}
+
+  heed_code run() {
+    if (sizes() || heads() || indices() || ragged() || lengths() || pages() || tensors() || scores() || exclusion() ||
+        calls()) {
+      return code_;
+    }
+    return HEED_OK;
+  }
+
+ private:
+  bool sizes();
+  bool heads();
+  // validate_layout.cpp
+  bool indices();
+  bool ragged();
+  bool lengths();
+  bool pages();
+  // validate_tensors.cpp
+  bool tensors();
+  bool scores();
+  bool exclusion();
+  bool calls();
+
+  bool invalid(const char* text) {
+    code_ = fail(status_, HEED_INVALID_ARGUMENT, "%s", text);
+    return true;
+  }
+  template <class... Values>
+  bool invalid(const char* format, Values... values) {
+    code_ = fail(status_, HEED_INVALID_ARGUMENT, format, values...);
+    return true;
+  }
+  bool at_least(const char* name, std::int64_t value, std::int64_t least) {
+    if (value >= least) return false;
+    return invalid("%s: is %" PRId64 ", must be at least %" PRId64, name, value, least);
+  }
+
+  bool product(const char* name, std::int64_t length);
+  bool index(const char* name, const heed_index& array);
+  bool indptr(const char* name, const heed_index& array, const char* length_name, std::int64_t length);
+  bool page_ids(const char* name, const heed_index& ids, std::int64_t first, std::int64_t count);
+  bool type(const char* name, heed_type type, heed_type last);
+  bool address(const char* name, const void* data, std::int64_t element_bytes);
+  bool strides(const char* name, std::int64_t batch, std::int64_t head, std::int64_t token, std::int64_t batches,
+               std::int64_t heads, std::int64_t tokens);
+  template <class Tensor>
+  bool rows(const char* name, const Tensor& t, heed_type last);  // q and out
+  bool keys(const char* name, const heed_tensor& t, heed_type last);
+  bool scales(const char* name, const char* of, const heed_tensor& t, heed_type type);
+
+  bool paged() const { return a_.block_table.data != nullptr || a_.page_indices.data != nullptr; }
+  bool no_rows() const { return a_.B == 0 || a_.Hq == 0 || a_.Lq == 0; }
+  bool no_keys() const { return a_.B == 0 || a_.Hkv == 0 || a_.Lkv == 0; }
+  // Slots that sequence b has room for, and how many of them hold keys.
+  std::int64_t room(std::int64_t b) const {
+    return a_.kv_indptr.data == nullptr ? a_.Lkv : index_at(a_.kv_indptr, b + 1) - index_at(a_.kv_indptr, b);
+  }
+  std::int64_t length(std::int64_t b) const { return index_or(a_.kv_lengths, b, room(b)); }
+
+  const heed_attention_args& a_;
+  heed_status* status_;
+  heed_code code_ = HEED_OK;
+};
+
+}  // namespace heed::api

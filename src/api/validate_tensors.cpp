@@ -1,0 +1,139 @@
+// Rules of tensors and options.
+#include <cmath>
+
+#include "api/checks.hpp"
+
+namespace heed::api {
+
+bool Checks::type(const char* name, heed_type type, heed_type last) {
+  if (type >= HEED_F32 && type <= last) return false;
+  if (type >= HEED_F32 && type <= HEED_INT8) return invalid("%s.type: int8 is not a type that it may have", name);
+  return invalid("%s.type: %d is not a type", name, static_cast<int>(type));
+}
+
+bool Checks::address(const char* name, const void* data, std::int64_t element_bytes) {
+  if (data == nullptr) return invalid("%s.data: is null", name);
+  if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(element_bytes) != 0) {
+    return invalid("%s.data: the address is not a multiple of the element's size", name);
+  }
+  return false;
+}
+
+// The farthest element is less than 2^60 elements away.
+bool Checks::strides(const char* name, std::int64_t batch, std::int64_t head, std::int64_t token, std::int64_t batches,
+                     std::int64_t heads, std::int64_t tokens) {
+  std::int64_t reach = 0;
+  const std::int64_t axes[3][2] = {{batch, batches}, {head, heads}, {token, tokens}};
+  for (const auto& [stride, count] : axes) {
+    std::int64_t distance = 0;
+    if (count < 2) continue;
+    if (__builtin_mul_overflow(stride, count - 1, &distance) || distance <= -kLargestExtent ||
+        distance >= kLargestExtent || __builtin_add_overflow(reach, distance < 0 ? -distance : distance, &reach) ||
+        reach >= kLargestExtent) {
+      return invalid("%s.stride: the tensor reaches further than 2^60 elements", name);
+    }
+  }
+  return false;
+}
+
+template <class Tensor>
+bool Checks::rows(const char* name, const Tensor& t, heed_type last) {
+  if (type(name, t.type, last)) return true;
+  const bool ragged = a_.q_indptr.data != nullptr;
+  const std::int64_t tokens = ragged ? index_at(a_.q_indptr, a_.B) : a_.Lq;
+  if (no_rows() || tokens == 0) return false;
+  return address(name, t.data, element_bytes(t.type)) ||
+         strides(name, t.stride_batch, t.stride_head, t.stride_token, ragged ? 1 : a_.B, a_.Hq, tokens);
+}
+
+bool Checks::keys(const char* name, const heed_tensor& t, heed_type last) {
+  if (type(name, t.type, last)) return true;
+  const bool ragged = a_.kv_indptr.data != nullptr;
+  std::int64_t longest = 0;
+  for (std::int64_t b = 0; b < a_.B; ++b) longest = length(b) > longest ? length(b) : longest;
+  if (no_keys() || longest == 0 || no_rows()) return false;
+  const std::int64_t batches = paged() ? a_.page_count : ragged ? 1 : a_.B;
+  const std::int64_t tokens = paged() ? a_.page_size : ragged ? index_at(a_.kv_indptr, a_.B) : a_.Lkv;
+  return address(name, t.data, element_bytes(t.type)) ||
+         strides(name, t.stride_batch, t.stride_head, t.stride_token, batches, a_.Hkv, tokens);
+}
+
+bool Checks::scales(const char* name, const char* of, const heed_tensor& t, heed_type of_type) {
+  if (of_type != HEED_INT8) {
+    if (t.data != nullptr) return invalid("%s: is given although %s is not int8", name, of);
+    return false;
+  }
+  return keys(name, t, HEED_F32);
+}
+
+bool Checks::tensors() {
+  if (rows("q", a_.q, HEED_BF16) || keys("k", a_.k, HEED_INT8) || keys("v", a_.v, HEED_INT8) ||
+      rows("out", a_.out, HEED_BF16) || scales("k_scales", "k", a_.k_scales, a_.k.type) ||
+      scales("v_scales", "v", a_.v_scales, a_.v.type)) {
+    return true;
+  }
+  if (a_.lse != nullptr && !no_rows()) {
+    if (address("lse", a_.lse, 4) ||
+        strides("lse", a_.lse_stride_batch, a_.lse_stride_head, a_.lse_stride_token, a_.B, a_.Hq,
+                a_.q_indptr.data == nullptr ? a_.Lq : index_at(a_.q_indptr, a_.B))) {
+      return true;
+    }
+  }
+  if (a_.inspect.data == nullptr || no_rows()) return false;
+  if (a_.inspect_what < HEED_SCORES_SCALED || a_.inspect_what > HEED_WEIGHTS) {
+    return invalid("inspect_what: %d is not a view", static_cast<int>(a_.inspect_what));
+  }
+  if (a_.inspect.type != HEED_F32) return invalid("inspect.type: must be f32");
+  return address("inspect", a_.inspect.data, 4) || strides("inspect", a_.inspect.stride_batch, a_.inspect.stride_head,
+                                                           a_.inspect.stride_token, a_.B, a_.Hq, a_.Lq);
+}
+
+bool Checks::scores() {
+  if (a_.has_scale != 0 && !std::isfinite(a_.scale)) return invalid("scale: must be finite");
+  if (!(a_.softcap >= 0.0f) || std::isinf(a_.softcap)) return invalid("softcap: must be finite and not negative");
+  if (a_.alibi_slopes != nullptr && address("alibi_slopes", a_.alibi_slopes, 4)) return true;
+  if (a_.sinks != nullptr && address("sinks", a_.sinks, 4)) return true;
+  if (a_.bias.data == nullptr || no_rows()) return false;
+  return type("bias", a_.bias.type, HEED_BF16) || address("bias", a_.bias.data, element_bytes(a_.bias.type)) ||
+         strides("bias", a_.bias.stride_batch, a_.bias.stride_head, a_.bias.stride_token, a_.B, a_.Hq, a_.Lq);
+}
+
+bool Checks::exclusion() {
+  if (a_.alignment < HEED_BOTTOM_RIGHT || a_.alignment > HEED_OFFSETS) {
+    return invalid("alignment: %d is not an alignment", static_cast<int>(a_.alignment));
+  }
+  if (a_.alignment == HEED_OFFSETS && a_.B > 0) {
+    if (a_.offsets == nullptr) return invalid("offsets: is null while alignment asks for them");
+    for (std::int64_t b = 0; b < a_.B; ++b) {
+      if (a_.offsets[b] < -kLargestPosition || a_.offsets[b] > kLargestPosition) {
+        return invalid("offsets[%" PRId64 "]: %" PRId64 " is beyond 2^61", b, a_.offsets[b]);
+      }
+    }
+  }
+  if (a_.has_window != 0) {
+    if (at_least("window_left", a_.window_left, -1) || at_least("window_right", a_.window_right, -1)) return true;
+  }
+  if (a_.mask_kind < HEED_NO_MASK || a_.mask_kind > HEED_BIT_MASK) {
+    return invalid("mask_kind: %d is not a kind of mask", static_cast<int>(a_.mask_kind));
+  }
+  if (a_.mask_kind == HEED_NO_MASK) return false;
+  if (no_rows() || no_keys()) return false;
+  return address("mask", a_.mask, 1) ||
+         strides("mask", a_.mask_stride_batch, a_.mask_stride_head, a_.mask_stride_token, a_.B, a_.Hq, a_.Lq);
+}
+
+bool Checks::calls() {
+  if (a_.executor.threads < 0 || a_.executor.threads > kMostThreads) {
+    return invalid("executor.threads: %d is not between 0 and %d", static_cast<int>(a_.executor.threads),
+                   static_cast<int>(kMostThreads));
+  }
+  if (a_.executor.threads > 1 && a_.executor.parallel_for == nullptr) {
+    return invalid("executor.parallel_for: is null while threads is %d", static_cast<int>(a_.executor.threads));
+  }
+  if ((a_.allocator.allocate == nullptr) != (a_.allocator.release == nullptr)) {
+    return invalid("allocator: allocate and release must be given together");
+  }
+  return false;
+}
+
+}  // namespace heed::api
