@@ -39,13 +39,14 @@ struct Rule {
   void (*broken)(Args&);
 };
 
-constexpr heed_code kInvalid = HEED_INVALID_ARGUMENT, kUnsupported = HEED_UNSUPPORTED;
+constexpr heed_code kInvalid = HEED_INVALID_ARGUMENT;
 
-std::int64_t g_offsets[2];
+std::int64_t g_offsets[3];
 float g_floats[2];
-float callback(void*, std::int64_t, std::int64_t, std::int64_t, float score) { return score; }
-heed_rectangle rectangle(void*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t) {
-  return HEED_SOME;
+// The entries of an index array.
+const std::int64_t* numbers(std::int64_t a, std::int64_t b, std::int64_t c = 0) {
+  g_offsets[0] = a, g_offsets[1] = b, g_offsets[2] = c;
+  return g_offsets;
 }
 void* allocate(void*, size_t) { return nullptr; }
 void release(void*, void*, size_t) {}
@@ -82,10 +83,8 @@ const Rule kRules[] = {
     {kInvalid, "k.type:", "-1", [](Args& a) { a.k.type = -1; }},
     {kInvalid, "v.type:", "99", [](Args& a) { a.v.type = 99; }},
     {kInvalid, "out.type:", "4", [](Args& a) { a.out.type = 4; }},
-    {kUnsupported, "q.type:", "f32", [](Args& a) { a.q.type = HEED_F16; }},
-    {kUnsupported, "k.type:", "f32", [](Args& a) { a.k.type = HEED_INT8; }},
-    {kUnsupported, "v.type:", "f32", [](Args& a) { a.v.type = HEED_BF16; }},
-    {kUnsupported, "out.type:", "f32", [](Args& a) { a.out.type = HEED_F16; }},
+    {kInvalid, "q.type:", "int8", [](Args& a) { a.q.type = HEED_INT8; }},
+    {kInvalid, "out.type:", "int8", [](Args& a) { a.out.type = HEED_INT8; }},
 
     {kInvalid, "q.data:", "null", [](Args& a) { a.q.data = nullptr; }},
     {kInvalid, "k.data:", "null", [](Args& a) { a.k.data = nullptr; }},
@@ -133,26 +132,61 @@ const Rule kRules[] = {
     {kInvalid, "allocator:", "together", [](Args& a) { a.allocator.allocate = allocate; }},
     {kInvalid, "allocator:", "together", [](Args& a) { a.allocator.release = release; }},
 
-    // What has its place in the struct and is refused until it works.
-    {kUnsupported, "softcap:", "not supported", [](Args& a) { a.softcap = 30.0f; }},  // H10
-    {kUnsupported, "alibi_slopes:", "not supported", [](Args& a) { a.alibi_slopes = g_floats; }},
-    {kUnsupported, "bias:", "not supported", [](Args& a) { a.bias.data = g_floats; }},  // H01, H02
-    {kUnsupported, "score_callback:", "not supported", [](Args& a) { a.score_callback = callback; }},
-    {kUnsupported, "window:", "not supported", [](Args& a) { a.has_window = 1, a.window_left = 3; }},  // H07
-    {kUnsupported, "window:", "not supported", [](Args& a) { a.has_window = 1, a.window_left = a.window_right = -1; }},
-    {kUnsupported, "kv_lengths:", "not supported", [](Args& a) { a.kv_lengths.data = g_offsets; }},  // H03
-    {kUnsupported, "key_begin:", "not supported", [](Args& a) { a.key_begin.data = g_offsets; }},
-    {kUnsupported, "key_offset:", "not supported", [](Args& a) { a.key_offset.data = g_offsets; }},
-    {kUnsupported, "mask:", "not supported", [](Args& a) { a.mask_kind = HEED_BYTE_MASK, a.mask = g_floats; }},
-    {kUnsupported, "mask:", "not supported", [](Args& a) { a.mask_kind = HEED_BIT_MASK, a.mask = g_floats; }},
-    {kUnsupported, "mask_callback:", "not supported", [](Args& a) { a.mask_callback = rectangle; }},
-    {kUnsupported, "k_scales:", "not supported", [](Args& a) { a.k_scales.data = g_floats; }},
-    {kUnsupported, "v_scales:", "not supported", [](Args& a) { a.v_scales.data = g_floats; }},
-    {kUnsupported, "q_indptr:", "not supported", [](Args& a) { a.q_indptr.data = g_offsets; }},
-    {kUnsupported, "kv_indptr:", "not supported", [](Args& a) { a.kv_indptr.data = g_offsets; }},
-    {kUnsupported, "block_table:", "not supported", [](Args& a) { a.block_table.data = g_offsets; }},
-    {kUnsupported, "page_indices:", "not supported", [](Args& a) { a.page_indices.data = g_offsets; }},
-    {kUnsupported, "inspect:", "not supported", [](Args& a) { a.inspect.data = g_floats; }},
+    {kInvalid, "k_scales:", "not int8", [](Args& a) { a.k_scales.data = g_floats; }},
+    {kInvalid, "v_scales:", "not int8", [](Args& a) { a.v_scales.data = g_floats; }},
+    {kInvalid, "k_scales.data:", "null", [](Args& a) { a.k.type = HEED_INT8; }},
+    {kInvalid, "v_scales.data:", "null", [](Args& a) { a.v.type = HEED_INT8; }},
+    {kInvalid, "v_scales.type:", "not a type", [](Args& a) { a.v.type = HEED_INT8, a.v_scales.type = HEED_F16; }},
+    {kInvalid, "bias.type:", "int8", [](Args& a) { a.bias.data = g_floats, a.bias.type = HEED_INT8; }},
+    {kInvalid, "bias.data:", "multiple", [](Args& a) { a.bias.data = one_byte_on(g_floats); }},
+    {kInvalid, "bias.stride", "2^60", [](Args& a) { a.bias.data = g_floats, a.bias.stride_head = two_to(60); }},
+    {kInvalid, "mask_kind:", "3", [](Args& a) { a.mask_kind = 3, a.mask = g_floats; }},
+    {kInvalid, "mask.data:", "null", [](Args& a) { a.mask_kind = HEED_BIT_MASK; }},
+    {kInvalid, "mask.stride", "2^60",
+     [](Args& a) { a.mask_kind = HEED_BYTE_MASK, a.mask = g_floats, a.mask_stride_token = kMostInt; }},
+    {kInvalid, "inspect_what:", "4", [](Args& a) { a.inspect.data = g_floats, a.inspect_what = 4; }},
+    {kInvalid, "inspect.type:", "f32", [](Args& a) { a.inspect.data = g_floats, a.inspect.type = HEED_BF16; }},
+    {kInvalid, "inspect.stride", "2^60", [](Args& a) { a.inspect.data = g_floats, a.inspect.stride_head = kMostInt; }},
+    {kInvalid, "alibi_slopes.data:", "multiple",
+     [](Args& a) { a.alibi_slopes = reinterpret_cast<const float*>(one_byte_on(g_floats)); }},
+
+    {kInvalid, "kv_lengths.type:", "2", [](Args& a) { a.kv_lengths = {g_offsets, 2}; }},
+    {kInvalid, "kv_lengths.data:", "multiple", [](Args& a) { a.kv_lengths.data = one_byte_on(g_offsets); }},
+    {kInvalid, "kv_lengths[1]:", "-1", [](Args& a) { a.kv_lengths.data = numbers(a.Lkv, -1); }},
+    {kInvalid, "kv_lengths[0]:", "between 0 and",
+     [](Args& a) { a.kv_lengths.data = numbers(a.Lkv + 1, 0); }},
+    {kInvalid, "key_begin[1]:", "between 0 and", [](Args& a) { a.key_begin.data = numbers(a.Lkv, a.Lkv + 1); }},
+    {kInvalid, "key_begin[0]:", "-1", [](Args& a) { a.key_begin.data = numbers(-1, 0); }},
+    {kInvalid, "key_offset[1]:", "2^61", [](Args& a) { a.key_offset.data = numbers(0, kLeastInt); }},
+    {kInvalid, "q_indptr[0]:", "negative", [](Args& a) { a.q_indptr.data = numbers(-1, 0, 0); }},
+    {kInvalid, "q_indptr[2]:", "smaller", [](Args& a) { a.q_indptr.data = numbers(0, 1, 0); }},
+    {kInvalid, "q_indptr[1]:", "Lq", [](Args& a) { a.q_indptr.data = numbers(0, a.Lq + 1, a.Lq + 1); }},
+    {kInvalid, "kv_indptr[2]:", "2^60", [](Args& a) { a.kv_indptr.data = numbers(0, 0, two_to(61)); }},
+    {kInvalid, "kv_indptr[1]:", "Lkv", [](Args& a) { a.kv_indptr.data = numbers(0, a.Lkv + 1, a.Lkv + 1); }},
+    {kInvalid, "page_size:", "at least 1", [](Args& a) { a.block_table.data = g_offsets; }},
+    {kInvalid, "page_count:", "-1", [](Args& a) { a.block_table.data = g_offsets, a.page_size = 16, a.page_count = -1; }},
+    {kInvalid, "block_table_stride:", "needs", [](Args& a) { a.block_table.data = g_offsets, a.page_size = 1; }},
+    {kInvalid, "block_table[0]:", "page 7",
+     [](Args& a) {
+       a.block_table.data = numbers(7, 0);
+       a.block_table_stride = 1, a.page_size = a.Lkv, a.page_count = 7;
+     }},
+    {kInvalid, "block_table[1]:", "page -2",
+     [](Args& a) {
+       a.block_table.data = numbers(6, -2);
+       a.block_table_stride = 1, a.page_size = a.Lkv, a.page_count = 7;
+     }},
+    {kInvalid, "page_indptr:", "null", [](Args& a) { a.page_indices.data = g_offsets, a.page_size = 16; }},
+    {kInvalid, "page_indptr:", "without", [](Args& a) { a.page_indptr.data = g_offsets; }},
+    {kInvalid, "page_indptr[1]:", "needs 1",
+     [](Args& a) {
+       a.page_indices.data = g_offsets, a.page_indptr.data = numbers(0, 0, 0);
+       a.page_size = a.Lkv, a.page_count = 1;
+     }},
+    {kInvalid, "page_indices:", "beside",
+     [](Args& a) { a.block_table.data = a.page_indices.data = g_offsets, a.page_size = 16; }},
+    {kInvalid, "kv_indptr:", "beside",
+     [](Args& a) { a.block_table.data = g_offsets, a.page_size = 16, a.kv_indptr.data = numbers(0, 0, 0); }},
 };
 
 TEST_CASE("a broken rule is named, and nothing is written", "[attention][arguments]") {

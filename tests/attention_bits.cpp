@@ -59,12 +59,13 @@ struct Coverage {
     heed_status status;
     REQUIRE(api::make_problem(&call.args, &problem, &status) == HEED_OK);
     const Plan plan = make_plan(problem);
-    count(kManyRows, plan.packed);
-    count(kFewRows, !plan.packed);
-    count(kSeveralTiles, plan.rows > plan.tile_rows || plan.query_tiles > 1);
+    const Sequence sequence = problem.sequence(0);
+    count(kManyRows, plan.rows > heed::kFewRows);
+    count(kFewRows, plan.rows <= heed::kFewRows);
+    count(kSeveralTiles, plan.rows > plan.tile_rows || plan.tiles_of(sequence) > 1);
     count(kGroups, problem.group > 1);
     const std::int64_t last = (plan.tile_rows - 1) / problem.group;
-    const KeyRange first = problem.keys_of(0, 0), other = problem.keys_of(0, last);
+    const KeyRange first = problem.keys_of(sequence, 0), other = problem.keys_of(sequence, last);
     count(kMixedTile, last > 0 && (first.begin != other.begin || first.end != other.end));
   }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t two_to(int n) { return std::int64_t{1} << n; }
 
-// The matrices of the three calls, all of the right shape; each call takes some of them.
+// The matrices of all calls, all of the right shape; each call takes some of them.
 struct Matrices {
   std::vector<float> in = std::vector<float>(64, 0.5f);
   std::vector<float> results = std::vector<float>(64, 77.0f);
@@ -23,7 +23,10 @@ struct Matrices {
   heed_matrix weights{in.data(), 2, 4, 0, HEED_F32}, v{in.data(), 4, 5, 0, HEED_F32};
   heed_matrix accumulator{in.data(), 2, 5, 0, HEED_F32};
   heed_matrix_out out{results.data(), 2, 5, 0, HEED_F32};
-  float* lse = results.data() + 40;
+  float* lse = results.data() + 40;  // also scales and slopes
+  heed_matrix_out converted{results.data(), 2, 3, 0, HEED_BF16};
+  std::int8_t* codes = reinterpret_cast<std::int8_t*>(results.data());
+  std::int64_t codes_stride = 0, heads = 5;
 
   bool untouched() const {
     for (const float x : results) {
@@ -40,6 +43,12 @@ heed_code weighted_sum(Matrices& m, heed_status* status) {
 }
 heed_code attend(Matrices& m, heed_status* status) { return heed_attend(&m.weights, &m.v, &m.out, m.lse, status); }
 
+heed_code convert(Matrices& m, heed_status* status) { return heed_convert(&m.q, &m.converted, status); }
+heed_code quantize(Matrices& m, heed_status* status) {
+  return heed_quantize_int8(&m.q, m.codes, m.codes_stride, m.lse, status);
+}
+heed_code slopes(Matrices& m, heed_status* status) { return heed_alibi_slopes(m.heads, m.lse, status); }
+
 struct Rule {
   Run run;
   heed_code code;
@@ -48,7 +57,7 @@ struct Rule {
   void (*broken)(Matrices&);
 };
 
-constexpr heed_code kInvalid = HEED_INVALID_ARGUMENT, kUnsupported = HEED_UNSUPPORTED;
+constexpr heed_code kInvalid = HEED_INVALID_ARGUMENT;
 
 template <class Matrix>
 void move_one_byte(Matrix& m) {
@@ -58,8 +67,9 @@ void move_one_byte(Matrix& m) {
 const Rule kRules[] = {
     {scores, kInvalid, "q.type:", "4", [](Matrices& m) { m.q.type = 4; }},
     {scores, kInvalid, "k.type:", "-1", [](Matrices& m) { m.k.type = -1; }},
-    {scores, kUnsupported, "k.type:", "f32", [](Matrices& m) { m.k.type = HEED_BF16; }},
-    {scores, kUnsupported, "s.type:", "f32", [](Matrices& m) { m.s.type = HEED_F16; }},
+    {scores, kInvalid, "q.type:", "may have", [](Matrices& m) { m.q.type = HEED_INT8; }},
+    {scores, kInvalid, "k.type:", "may have", [](Matrices& m) { m.k.type = HEED_INT8; }},
+    {scores, kInvalid, "s.type:", "may have", [](Matrices& m) { m.s.type = HEED_F16; }},
     {scores, kInvalid, "q.rows:", "-1", [](Matrices& m) { m.q.rows = -1; }},
     {scores, kInvalid, "k.cols:", "-2", [](Matrices& m) { m.k.cols = -2; }},
     {scores, kInvalid, "q:", "2^60", [](Matrices& m) { m.q.stride = two_to(60); }},
@@ -75,7 +85,7 @@ const Rule kRules[] = {
     {scores, kInvalid, "s.cols:", "k.rows = 4", [](Matrices& m) { m.s.cols = 5; }},
 
     {weighted_sum, kInvalid, "weights.rows:", "-1", [](Matrices& m) { m.weights.rows = -1; }},
-    {weighted_sum, kUnsupported, "v.type:", "f32", [](Matrices& m) { m.v.type = HEED_INT8; }},
+    {weighted_sum, kInvalid, "v.type:", "may have", [](Matrices& m) { m.v.type = HEED_INT8; }},
     {weighted_sum, kInvalid, "out.type:", "9", [](Matrices& m) { m.out.type = 9; }},
     {weighted_sum, kInvalid, "v.rows:", "weights.cols = 4", [](Matrices& m) { m.v.rows = 3; }},
     {weighted_sum, kInvalid, "out.rows:", "weights.rows = 2", [](Matrices& m) { m.out.rows = 1; }},
@@ -83,7 +93,7 @@ const Rule kRules[] = {
     {weighted_sum, kInvalid, "accumulator.rows:", "out.rows = 2", [](Matrices& m) { m.accumulator.rows = 3; }},
     {weighted_sum, kInvalid, "accumulator.cols:", "out.cols = 5", [](Matrices& m) { m.accumulator.cols = 4; }},
     {weighted_sum, kInvalid, "accumulator.data:", "null", [](Matrices& m) { m.accumulator.data = nullptr; }},
-    {weighted_sum, kUnsupported, "accumulator.type:", "f32", [](Matrices& m) { m.accumulator.type = HEED_F16; }},
+    {weighted_sum, kInvalid, "accumulator.type:", "may have", [](Matrices& m) { m.accumulator.type = HEED_F16; }},
     {weighted_sum, kInvalid, "weights.data:", "multiple", [](Matrices& m) { move_one_byte(m.weights); }},
     {weighted_sum, kInvalid, "v:", "2^60", [](Matrices& m) { m.v.stride = -two_to(59); }},
 
@@ -95,7 +105,31 @@ const Rule kRules[] = {
     {attend, kInvalid, "out.data:", "multiple", [](Matrices& m) { move_one_byte(m.out); }},
     {attend, kInvalid, "lse.data:", "multiple",
      [](Matrices& m) { m.lse = reinterpret_cast<float*>(reinterpret_cast<char*>(m.lse) + 1); }},
-    {attend, kUnsupported, "s.type:", "f32", [](Matrices& m) { m.weights.type = HEED_F16; }},
+    {attend, kInvalid, "s.type:", "may have", [](Matrices& m) { m.weights.type = HEED_F16; }},
+    {attend, kInvalid, "v.type:", "may have", [](Matrices& m) { m.v.type = HEED_INT8; }},
+    {attend, kInvalid, "out.type:", "may have", [](Matrices& m) { m.out.type = HEED_BF16; }},
+
+    {convert, kInvalid, "from.type:", "may have", [](Matrices& m) { m.q.type = HEED_INT8; }},
+    {convert, kInvalid, "to.type:", "may have", [](Matrices& m) { m.converted.type = HEED_INT8; }},
+    {convert, kInvalid, "to.type:", "-1", [](Matrices& m) { m.converted.type = -1; }},
+    {convert, kInvalid, "from.rows:", "-1", [](Matrices& m) { m.q.rows = -1; }},
+    {convert, kInvalid, "to.rows:", "from.rows = 2", [](Matrices& m) { m.converted.rows = 3; }},
+    {convert, kInvalid, "to.cols:", "from.cols = 3", [](Matrices& m) { m.converted.cols = 4; }},
+    {convert, kInvalid, "from.data:", "null", [](Matrices& m) { m.q.data = nullptr; }},
+    {convert, kInvalid, "to.data:", "multiple", [](Matrices& m) { move_one_byte(m.converted); }},
+    {convert, kInvalid, "to:", "2^60", [](Matrices& m) { m.converted.stride = two_to(60); }},
+
+    {quantize, kInvalid, "x.type:", "may have", [](Matrices& m) { m.q.type = HEED_F16; }},
+    {quantize, kInvalid, "x.cols:", "-1", [](Matrices& m) { m.q.cols = -1; }},
+    {quantize, kInvalid, "x.data:", "null", [](Matrices& m) { m.q.data = nullptr; }},
+    {quantize, kInvalid, "codes.data:", "null", [](Matrices& m) { m.codes = nullptr; }},
+    {quantize, kInvalid, "codes:", "2^60", [](Matrices& m) { m.codes_stride = -two_to(60); }},
+    {quantize, kInvalid, "scales.data:", "null", [](Matrices& m) { m.lse = nullptr; }},
+    {quantize, kInvalid, "scales.data:", "multiple",
+     [](Matrices& m) { m.lse = reinterpret_cast<float*>(reinterpret_cast<char*>(m.lse) + 1); }},
+
+    {slopes, kInvalid, "heads:", "-1", [](Matrices& m) { m.heads = -1; }},
+    {slopes, kInvalid, "slopes:", "null", [](Matrices& m) { m.lse = nullptr; }},
 };
 
 TEST_CASE("single kernels: a broken rule is named, and nothing is written", "[kernels][arguments]") {
@@ -115,7 +149,7 @@ TEST_CASE("single kernels: a broken rule is named, and nothing is written", "[ke
     CHECK(rule.run(m, nullptr) == rule.code);
     CHECK(m.untouched());
   }
-  for (const Run run : {Run(scores), Run(weighted_sum), Run(attend)}) {
+  for (const Run run : {Run(scores), Run(weighted_sum), Run(attend), Run(convert), Run(quantize), Run(slopes)}) {
     Matrices m;
     heed_status status;
     CHECK(run(m, &status) == HEED_OK);
@@ -140,6 +174,9 @@ TEST_CASE("single kernels: a matrix that is not there", "[kernels][arguments]") 
   CHECK(refused(heed_attend(nullptr, &m.v, &m.out, m.lse, &status)));
   CHECK(refused(heed_attend(&m.weights, nullptr, &m.out, m.lse, &status)));
   CHECK(refused(heed_attend(&m.weights, &m.v, nullptr, m.lse, &status)));
+  CHECK(refused(heed_convert(nullptr, &m.converted, &status)));
+  CHECK(refused(heed_convert(&m.q, nullptr, &status)));
+  CHECK(refused(heed_quantize_int8(nullptr, m.codes, 0, m.lse, &status)));
 }
 
 TEST_CASE("dot and softmax have no status: they say NaN", "[kernels][arguments]") {
