@@ -8,6 +8,7 @@
 
 #include "attention_call.hpp"
 #include "attention_random.hpp"
+#include "heed/heed.hpp"
 #include "support/each_row.hpp"
 
 namespace heed::test {
@@ -307,6 +308,33 @@ TEST_CASE("a sink that is NaN or +inf reaches rows without keys", "[attention][s
     CHECK(all_nan(found.out, 0, 10));
     CHECK(all_nan(found.lse, 0, 2));
   });
+}
+
+// Every row leaves the same key out, so that only the bias says which values may be multiplied.
+TEST_CASE("NaN in a value that a bias of -inf excludes reaches no row", "[attention][bias]") {
+  constexpr std::int64_t kKeys = 48, kExcluded = 21;
+  for (const std::int64_t rows : {1, 3, 40}) {
+    const std::vector<float> q(static_cast<std::size_t>(rows), 1.0f), k(kKeys, 0.0f);
+    std::vector<float> v(kKeys, 2.0f), bias(kKeys, 0.0f), out(q.size());
+    v[kExcluded] = std::numeric_limits<float>::quiet_NaN();
+    bias[kExcluded] = -std::numeric_limits<float>::infinity();
+    AttentionArgs a;
+    a.B = a.Hq = a.Hkv = a.D = a.Dv = 1;
+    a.Lq = rows;
+    a.Lkv = kKeys;
+    a.q.data = q.data();
+    a.k.data = k.data();
+    a.v.data = v.data();
+    a.out.data = out.data();
+    a.q.stride_token = a.k.stride_token = a.v.stride_token = a.out.stride_token = 1;
+    a.bias.data = bias.data();  // the same for every row: stride 0
+    for_each_row([&](const Table& row) {
+      const ForcedRow forced(row);
+      INFO(rows << " query rows");
+      REQUIRE(std::string(attention(a).message()) == "");
+      REQUIRE(out == std::vector<float>(out.size(), 2.0f));
+    });
+  }
 }
 
 }  // namespace
