@@ -232,10 +232,11 @@ int run_suite(const Options& options) {
   const double start = seconds_now();
   const Machine machine = probe_machine();
   Team team(options.threads, machine.cpus);
-  // Twice the last-level cache, but not more than 640 MiB or a quarter of the free memory.
-  const std::size_t bytes = std::min({std::max(2 * machine.llc_bytes, std::size_t{64} << 20), std::size_t{640} << 20,
-                                      machine.available_bytes / 4}) >>
-                            21 << 21;
+  // Twice the last-level cache, at most 640 MiB or a quarter of the free memory, and never less than the largest
+  // problem: 131072 keys and values of 128 numbers are 128 MiB.
+  constexpr std::size_t kLargestProblem = std::size_t{160} << 20;
+  const std::size_t wanted = std::min({2 * machine.llc_bytes, std::size_t{640} << 20, machine.available_bytes / 4});
+  const std::size_t bytes = std::max(wanted, kLargestProblem) >> 21 << 21;
   Streamed streamed{Pages(bytes, PageSize::kHuge), Pages(bytes, PageSize::k4KiB)};
   streamed.huge.fill_random();
   streamed.small.touch();
