@@ -60,6 +60,7 @@ unsigned char* Arena::place(const void* values, std::size_t element, std::int64_
            static_cast<std::size_t>(stride),
            writable,
            nullptr,
+           {},
            {}};
   const std::size_t bytes = rows == 0 || cols == 0 ? 0 : ((b.rows - 1) * b.stride + b.cols) * element;
   if (bytes + 3 * kCanaryBytes > kRegionBytes) std::abort();  // a test that asks for too much
@@ -93,6 +94,19 @@ unsigned char* Arena::place(const void* values, std::size_t element, std::int64_
   return b.data;
 }
 
+unsigned char* Arena::scattered(const std::vector<unsigned char>& bytes, const std::vector<bool>& is_element,
+                                std::size_t element_bytes, bool writable) {
+  const auto elements = static_cast<std::int64_t>(bytes.size() / element_bytes);
+  unsigned char* data = place(nullptr, element_bytes, 1, elements, elements, writable);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (is_element[i]) data[i] = bytes[i];
+  }
+  Buffer& b = buffers_.back();
+  b.image.assign(b.seen, b.seen + b.image.size());
+  b.is_element = is_element;
+  return data;
+}
+
 Numbers Arena::results() const {
   Numbers all;
   for (const Buffer& b : buffers_) {
@@ -122,6 +136,7 @@ std::string Arena::violation() const {
       const std::ptrdiff_t at = b.seen + byte - b.data;
       const std::size_t row_bytes = b.stride * b.element, place = static_cast<std::size_t>(at);
       const bool inside = at >= 0 && b.rows > 0 && b.cols > 0 &&
+                          (b.is_element.empty() || (place < b.is_element.size() && b.is_element[place])) &&
                           (b.rows == 1 ? place < b.cols * b.element
                                        : place / row_bytes < b.rows && place % row_bytes < b.cols * b.element);
       if (b.writable && inside) continue;

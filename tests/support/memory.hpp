@@ -66,6 +66,10 @@ class Arena {
     return place(nullptr, bytes_of(type), rows, cols, stride, true);
   }
 
+  // Bytes of which some are elements, as `is_element` says; the others become poison.
+  unsigned char* scattered(const std::vector<unsigned char>& bytes, const std::vector<bool>& is_element,
+                           std::size_t element_bytes, bool writable);
+
   // The elements of all writable buffers, in the order in which they were asked for. Of a type other than f32: its
   // bytes as one number, or in twos if there are more.
   Numbers results() const;
@@ -80,6 +84,7 @@ class Arena {
     bool writable;
     unsigned char* seen;               // the stretch around the buffer that is watched ...
     std::vector<unsigned char> image;  // ... and what it held before the call
+    std::vector<bool> is_element;      // of scattered bytes
   };
   unsigned char* place(const void* values, std::size_t element, std::int64_t rows, std::int64_t cols,
                        std::int64_t stride, bool writable);

@@ -65,17 +65,26 @@ Code encoded(heed_type type, float x) {
   return sign | static_cast<Code>(std::min<std::uint64_t>(code, f.infinity()));
 }
 
-void Stored::add(Code code) {
-  unsigned char memory[sizeof code];
+void put(heed_type type, unsigned char* at, Code code) {
   if (type == HEED_F32) {
-    std::memcpy(memory, &code, sizeof code);
+    std::memcpy(at, &code, 4);
   } else if (type == HEED_INT8) {
-    memory[0] = static_cast<unsigned char>(code);
+    *at = static_cast<unsigned char>(code);
   } else {
     const auto half = static_cast<std::uint16_t>(code);
-    std::memcpy(memory, &half, sizeof half);
+    std::memcpy(at, &half, 2);
   }
-  bytes.insert(bytes.end(), memory, memory + bytes_of(type));
+}
+
+Code code_at(heed_type type, const unsigned char* at) {
+  Code code = 0;
+  std::memcpy(&code, at, bytes_of(type));
+  return code;
+}
+
+void Stored::add(Code code) {
+  bytes.resize(bytes.size() + bytes_of(type));
+  put(type, bytes.data() + bytes.size() - bytes_of(type), code);
   values.push_back(decoded(type, code));
 }
 

@@ -21,6 +21,10 @@ float decoded(heed_type type, Code code);
 // The code nearest to x, ties to even: f32, f16, bf16. A NaN is quiet, with its sign and the first bits of its payload.
 Code encoded(heed_type type, float x);
 
+// A code in memory.
+void put(heed_type type, unsigned char* at, Code code);
+Code code_at(heed_type type, const unsigned char* at);
+
 // How many codes there are: 65536, or 256.
 inline Code codes_of(heed_type type) { return type == HEED_INT8 ? 256 : 65536; }
 
