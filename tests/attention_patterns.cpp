@@ -8,6 +8,7 @@
 #include "attention_coded.hpp"
 #include "attention_forms.hpp"
 #include "heed/reference.hpp"
+#include "reference/attended.hpp"
 #include "support/each_row.hpp"
 
 namespace heed::test {
@@ -190,6 +191,48 @@ TEST_CASE("rectangles that a mask excludes cost one question each", "[attention]
     const Count windowed = ask_from(0, 99, row);
     CHECK(windowed.questions <= kLq * 2);
     CHECK(windowed.pairs <= kLq * (kLq + 100));
+  });
+}
+
+// A score callback is told of the pairs that are attended, whatever excludes the others, and of no others.
+TEST_CASE("the score callback sees attended pairs only", "[attention][masks]") {
+  constexpr Int kLq = 20, kLkv = 200;
+  Random random(9);
+  ModelProblem p = plain_coded(random, kLq, kLkv, 5, 18);
+  p.window_left = 150;
+  p.window_right = 2;
+  p.kv_lengths = {190};
+  p.key_begin = {3};
+  for (Int n = 0; n < kLq * kLkv; ++n) {
+    p.mask.push_back(random.once_in(3) ? 0 : 1);
+    p.bias.push_back(random.once_in(4) ? -kInfinity : 0.0f);
+  }
+  using Pairs = std::vector<int>;
+  const auto tell = [](void* context, Int, Int position, Int key, float score) {
+    ++(*static_cast<Pairs*>(context))[static_cast<std::size_t>((position - 167) * kLkv + key)];
+    return score;
+  };
+  Call call(p, Layout::kHeadsFirst);
+  Pairs right(kLq * kLkv);
+  const reference::Sequence sequence(call.args, 0);
+  for (Int i = 0; i < kLq; ++i) {
+    for (Int slot = 3; slot < 190; ++slot) {
+      if (reference::attended(sequence, 0, i, slot)) right[static_cast<std::size_t>(i * kLkv + slot - 3)] = 1;
+    }
+  }
+  call.args.score_callback = tell;
+  for_each_row([&](const Table& row) {
+    const ForcedRow forced(row);
+    for (const std::int64_t page : {0, 16}) {
+      Pairs told(kLq * kLkv);
+      Form form;
+      form.storage = page == 0 ? Storage::kDense : Storage::kPageTable;
+      form.page_size = page;
+      call.args.score_context = &told;
+      REQUIRE(FormedCall(call.args, form).run().failure == "");
+      const bool same = told == right;
+      CHECK(same);
+    }
   });
 }
 
