@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "attention_forms.hpp"
-#include "support/rows.hpp"
+#include "support/each_row.hpp"
 
 namespace heed::test {
 namespace {
@@ -97,12 +97,41 @@ TEST_CASE("H04: real NaNs and infinities are not hidden", "[attention][H04]") {
     CHECK(bits_of(found.out[0]) == 0x7FC00000u);
     CHECK(bits_of(found.lse[0]) == 0u);
   });
+  for (std::int64_t key = 0; key < 2 * 16 + 3; ++key) {
+    ModelProblem keys = means(2, 2 * 16 + 3, 2, 0.0f, 1.0f);
+    keys.k[size(2 * key + 1)] = kNaN;
+    INFO("NaN in key " << key);
+    check_every_form(keys, nullptr, [&](const Result& found) {
+      for (const float x : found.out) CHECK(bits_of(x) == 0x7FC00000u);
+      is_nan_row(found);
+    });
+  }
   ModelProblem queries = means(3, 5, 2, 0.0f, 1.0f);
   queries.q[2] = kNaN;
   check_every_form(queries, nullptr, [](const Result& found) {
     CHECK(found.out[0] == 2.0f);
     CHECK(bits_of(found.out[1]) == 0x7FC00000u);
     CHECK(found.out[2] == 2.0f);
+  });
+}
+
+// Key 1 makes the row NaN, keys 0 and 3 are excluded.
+TEST_CASE("H04: weights of excluded keys are +0 even in a NaN row", "[attention][H04]") {
+  ModelProblem p = means(1, 5, 1, 1.0f, 1.0f);
+  p.k[1] = kNaN;
+  p.mask = {0, 1, 1, 0, 1};
+  for_each_row([&](const Table& row) {
+    const ForcedRow forced(row);
+    for (const float key : {kNaN, kInfinity}) {
+      p.k[1] = key;
+      Call call(p, Layout::kHeadsFirst);
+      std::vector<float> weights(5, -7.0f);
+      call.args.inspect = {weights.data(), 5, 5, 5, HEED_F32};
+      call.args.inspect_what = HEED_WEIGHTS;
+      CHECK(bits_of(call.run().out[0]) == 0x7FC00000u);
+      for (const std::size_t j : {0u, 3u}) CHECK(bits_of(weights[j]) == 0u);
+      for (const std::size_t j : {1u, 2u, 4u}) CHECK(bits_of(weights[j]) == 0x7FC00000u);
+    }
   });
 }
 
@@ -128,12 +157,10 @@ TEST_CASE("H07: a window of W tokens counts the query's own", "[attention][windo
     without.window_left = without.window_right = -1;
     for (const std::int64_t W : {Lkv, Lkv + 1, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max()}) {
       INFO("Lkv " << Lkv << ", W " << W);
-      const ModelProblem with = windowed(5, Lkv, W);
-      for (const Table* row : rows_under_test()) {
-        const ForcedRow forced(*row);
-        const Result expected = attend(without);
-        REQUIRE(difference(attend(with), expected.out, expected.lse) == "");
-      }
+      check_every_form(windowed(5, Lkv, W), nullptr, [&](const Result& found) {
+        const Result expected = attend(without);  // on the same row
+        CHECK(difference(found, expected.out, expected.lse) == "");
+      });
     }
     for (const bool left : {true, false}) {
       Call call(without, Layout::kHeadsFirst);
@@ -196,6 +223,29 @@ TEST_CASE("H10: the soft-cap comes before masking", "[attention][softcap][H10]")
   check_every_form(high, cap_of(1.0f), [](const Result& found) {
     CHECK(std::abs(static_cast<double>(found.lse[0]) - std::log(std::exp(3.0) + 1.0)) <= 1e-5);
   });
+}
+
+TEST_CASE("H14: no sequences, heads or queries, in every form", "[attention][H14]") {
+  ModelProblem p = means(3, 4, 2, 1.0f, 1.0f);
+  p.causal = true;
+  p.mask.assign(12, 1);
+  p.bias.assign(12, 0.0f);
+  void (*const zeros[])(heed_attention_args&) = {
+      [](heed_attention_args& a) { a.B = 0; }, [](heed_attention_args& a) { a.Hq = a.Hkv = 0; },
+      [](heed_attention_args& a) { a.Hq = 0; }, [](heed_attention_args& a) { a.Lq = 0; }};
+  for (const auto& zero : zeros) {
+    Call dense(p, Layout::kHeadsFirst);
+    zero(dense.args);
+    for (const Form& form : forms()) {
+      INFO(describe(form));
+      for_each_row([&](const Table& row) {
+        const ForcedRow forced(row);
+        const Result found = FormedCall(dense.args, form).run();
+        CHECK(found.failure == "");
+        CHECK(found.out.empty());
+      });
+    }
+  }
 }
 
 TEST_CASE("H14: no keys, in every form", "[attention][H14]") {
