@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
 
+#include "attention_coded.hpp"
 #include "attention_forms.hpp"
 #include "executors.hpp"
 #include "support/each_row.hpp"
@@ -197,6 +198,30 @@ TEST_CASE("keys of pages that are not there are excluded", "[attention][paged]")
       for (std::int64_t n = 0; n < batch.pages(); ++n) batch.drop(1, n);  // one sequence without any
       check(batch);
     }
+  }
+}
+
+// Positions and blocks count from key_begin. Slots before it hold NaN.
+TEST_CASE("keys padded on the left have the bits of unpadded keys", "[attention][I2]") {
+  Random random(53);
+  struct Padded {
+    std::int64_t pad, keys;
+  };
+  for (const auto& [pad, keys] : {Padded{1, 5}, Padded{16, 140}, Padded{50, 530}, Padded{131, 30}}) {
+    INFO(keys << " keys behind " << pad << " slots");
+    ModelProblem plain = plain_coded(random, 4, keys, 7, 18);
+    plain.causal = true;
+    plain.window_left = 200;
+    plain.alibi_slopes = {0.125f};
+    ModelProblem padded = plain;
+    padded.Lkv += pad;
+    padded.key_begin = {pad};
+    padded.k.insert(padded.k.begin(), size(pad * 7), float_of(0x7FC00000u));
+    padded.v.insert(padded.v.begin(), size(pad * 18), float_of(0x7FC00000u));
+    check_every_form(padded, nullptr, [&](const Result& found) {
+      const Result expected = attend(plain);  // on the same row
+      CHECK(difference(found, expected.out, expected.lse) == "");
+    });
   }
 }
 
