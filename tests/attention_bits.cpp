@@ -69,7 +69,7 @@ struct Coverage {
     count(kMixedTile, last > 0 && (first.begin != other.begin || first.end != other.end));
   }
 
-  void require(int all) const {
+  void require(std::int64_t all) const {
     const char* names[kKinds] = {"over a block",        "over a split",  "partial panel",         "mixed tile",
                                  "empty row",           "empty split",   "maximum rises late",    "many rows (packed)",
                                  "few rows (in place)", "several tiles", "several heads a group", "sinks"};

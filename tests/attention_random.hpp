@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model.hpp"
+#include "support/environment.hpp"
 
 namespace heed::test {
 
@@ -41,9 +42,8 @@ ModelProblem problem_of(const Spec& spec);
 std::string describe(const Spec& spec);
 
 // Runs `check` (empty: passed) on problems from consecutive seeds. The first failure is made smaller and reported with
-// its seed. HEED_TEST_SEED and HEED_TEST_PROBLEMS change the first seed and multiply the number of problems.
+// its seed.
 using Check = std::function<std::string(const Spec&)>;
 void check_random_problems(int count, const Check& check);
-int problems(int count);  // after HEED_TEST_PROBLEMS
 
 }  // namespace heed::test

@@ -25,6 +25,7 @@ struct Scored {
   std::int64_t key;  // counted from the sequence's own first key
   float score;
   const float* value;
+  float value_scale;
 };
 
 struct State {
@@ -33,9 +34,10 @@ struct State {
   std::vector<float> o;
 };
 
-// Steps 5 to 7 over the keys of one split.
+// Steps 5 to 7 over the keys of one split. before: the maximum of the splits before it. rose: whether the last block
+// raised it.
 State state_of(std::vector<Scored>::const_iterator key, std::vector<Scored>::const_iterator end, std::int64_t Dv,
-               bool* rose_late) {
+               float before, bool* rose) {
   State state;
   state.o.assign(static_cast<std::size_t>(Dv), 0.0f);
   float sums[kLanes] = {};
@@ -47,13 +49,15 @@ State state_of(std::vector<Scored>::const_iterator key, std::vector<Scored>::con
       if (block_end->score > m) m = block_end->score;
     }
     const float a = exp_of_difference(state.m, subtrahend(m));
-    if (!state.empty && m > state.m && state.m > -kInfinity) *rose_late = true;
+    const float so_far = std::max(before, state.m);
+    *rose = so_far > -kInfinity && m > so_far;
     float block_sums[kLanes] = {};
     std::vector<float> block_o(state.o.size(), 0.0f);
     for (; key != block_end; ++key) {
       const float p = exp_of_difference(key->score, subtrahend(m));
       block_sums[key->key % kLanes] += p;
-      for (std::size_t d = 0; d < block_o.size(); ++d) block_o[d] = std::fma(p, key->value[d], block_o[d]);
+      const float w = p * key->value_scale;
+      for (std::size_t d = 0; d < block_o.size(); ++d) block_o[d] = std::fma(w, key->value[d], block_o[d]);
     }
     for (std::int64_t x = 0; x < kLanes; ++x) sums[x] = std::fma(sums[x], a, block_sums[x]);
     for (std::size_t d = 0; d < block_o.size(); ++d) state.o[d] = std::fma(state.o[d], a, block_o[d]);
@@ -80,7 +84,7 @@ State fold(State left, const State& right) {
 }
 
 // Step 9.
-void finish(State state, float sink, float* out, float* lse) {
+State finish(State state, float sink, float* out, float* lse) {
   if (sink != -kInfinity) {
     state.empty = false;  // it joins by arithmetic, keys or not: so a NaN sink reaches the row
     State other;
@@ -94,6 +98,7 @@ void finish(State state, float sink, float* out, float* lse) {
     out[d] = canonical(state.l == 0.0f ? state.o[d] : state.o[d] / state.l);
   }
   *lse = state.l == 0.0f ? -kInfinity : canonical(state.m + model_ln(state.l));
+  return state;
 }
 
 // One row of the problem: where its data lie and which keys it attends.
@@ -101,13 +106,13 @@ class Row {
  public:
   Row(const ModelProblem& problem, std::int64_t b, std::int64_t head, std::int64_t i)
       : p_(problem), b_(b), head_(head), i_(i) {
-    const std::int64_t kv_head = b * p_.Hkv + head / (p_.Hq / p_.Hkv);
+    kv_head_ = b * p_.Hkv + head / (p_.Hq / p_.Hkv);
     begin_ = of_sequence(p_.key_begin, 0);
     length_ = of_sequence(p_.kv_lengths, p_.Lkv) - begin_;
     first_position_ = of_sequence(p_.key_offset, 0);
     q_ = p_.q.data() + ((b * p_.Hq + head) * p_.Lq + i) * p_.D;
-    k_ = p_.k.data() + kv_head * p_.Lkv * p_.D;
-    v_ = p_.v.data() + kv_head * p_.Lkv * p_.Dv;
+    k_ = p_.k.data() + kv_head_ * p_.Lkv * p_.D;
+    v_ = p_.v.data() + kv_head_ * p_.Lkv * p_.Dv;
     switch (p_.alignment) {
       case Alignment::kBottomRight:
         position_ = i + first_position_ + length_ - p_.Lq;
@@ -121,9 +126,15 @@ class Row {
     }
   }
 
+  std::int64_t begin() const { return begin_; }
   std::int64_t keys() const { return length_; }
 
+  bool exists(std::int64_t j) const {
+    return p_.absent.empty() || p_.absent[static_cast<std::size_t>(b_ * p_.Lkv + begin_ + j)] == 0;
+  }
+
   bool attends(std::int64_t j) const {
+    if (!exists(j)) return false;
     const std::int64_t position = j + first_position_;
     if (p_.causal && position > position_) return false;
     if (p_.window_left >= 0 && position < position_ - p_.window_left) return false;
@@ -133,18 +144,23 @@ class Row {
     return true;
   }
 
-  // Steps 1 to 3.
-  float score(std::int64_t j) const {
+  // Steps 1 and 2, and 3 up to the stage that is asked for.
+  float score(std::int64_t j, Stage until = Stage::kScore) const {
     float s = 0.0f;
     for (std::int64_t d = 0; d < p_.D; ++d) {
       const float scaled = q_[d] * p_.scale;
       s = std::fma(scaled, key(j)[d], s);
     }
+    if (!p_.k_scales.empty()) s = s * p_.k_scales[slot(j)];
+    if (until == Stage::kScaled) return s;
+    if (p_.softcap != 0.0f) s = p_.softcap * model_tanh(s / p_.softcap);
+    if (until == Stage::kCapped) return s;
     if (!p_.alibi_slopes.empty()) {
       s = std::fma(-p_.alibi_slopes[static_cast<std::size_t>(head_)], static_cast<float>(distance(j)), s);
     }
     if (!p_.bias.empty()) s = s + p_.bias[pair(j)];
-    return s;
+    if (until == Stage::kBiased || p_.score_callback == nullptr) return s;
+    return p_.score_callback(nullptr, head_, position_, j + first_position_, s);
   }
 
   // The score in double, and the sum of the magnitudes that it is made of.
@@ -154,6 +170,14 @@ class Row {
       const double product = static_cast<double>(q_[d]) * p_.scale * key(j)[d];
       s += product;
       *magnitude += std::fabs(product);
+    }
+    if (!p_.k_scales.empty()) {
+      s *= static_cast<double>(p_.k_scales[slot(j)]);
+      *magnitude *= std::fabs(static_cast<double>(p_.k_scales[slot(j)]));
+    }
+    if (p_.softcap != 0.0f) {  // no steeper than the identity; its own error is less than 8 units of the cap
+      s = static_cast<double>(p_.softcap) * std::tanh(s / static_cast<double>(p_.softcap));
+      *magnitude += static_cast<double>(p_.softcap) * 8.0;
     }
     if (!p_.alibi_slopes.empty()) {
       const double penalty =
@@ -165,10 +189,15 @@ class Row {
       s += p_.bias[pair(j)];
       *magnitude += std::fabs(static_cast<double>(p_.bias[pair(j)]));
     }
+    if (p_.score_callback != nullptr) {  // those of the tests are no steeper than the identity, and add less than 1
+      s = static_cast<double>(p_.score_callback(nullptr, head_, position_, j + first_position_, static_cast<float>(s)));
+      *magnitude += 1.0;
+    }
     return s;
   }
 
   const float* value(std::int64_t j) const { return v_ + (begin_ + j) * p_.Dv; }
+  float value_scale(std::int64_t j) const { return p_.v_scales.empty() ? 1.0f : p_.v_scales[slot(j)]; }
   float sink() const { return p_.sinks.empty() ? -kInfinity : p_.sinks[static_cast<std::size_t>(head_)]; }
   std::int64_t index() const { return (b_ * p_.Hq + head_) * p_.Lq + i_; }
 
@@ -178,11 +207,13 @@ class Row {
   }
   const float* key(std::int64_t j) const { return k_ + (begin_ + j) * p_.D; }
   std::int64_t distance(std::int64_t j) const { return std::abs(position_ - j - first_position_); }
+  std::size_t slot(std::int64_t j) const { return static_cast<std::size_t>(kv_head_ * p_.Lkv + begin_ + j); }
+
   std::size_t pair(std::int64_t j) const { return static_cast<std::size_t>(index() * p_.Lkv + begin_ + j); }
 
   const ModelProblem& p_;
   std::int64_t b_, head_, i_;
-  std::int64_t begin_ = 0, length_ = 0, first_position_ = 0, position_ = 0;
+  std::int64_t kv_head_ = 0, begin_ = 0, length_ = 0, first_position_ = 0, position_ = 0;
   const float *q_ = nullptr, *k_ = nullptr, *v_ = nullptr;
 };
 
@@ -195,53 +226,33 @@ void for_each_row_of(const ModelProblem& problem, const Visit& visit) {
   }
 }
 
+// What inspection shows of a row, a column per slot. Weights are p against the row's own maximum, over its own sum.
+void show(const ModelProblem& problem, const Row& row, const State& all, float* view) {
+  const bool weights = problem.view == Stage::kWeights;
+  std::fill(view, view + problem.Lkv, weights ? 0.0f : -kInfinity);
+  for (std::int64_t j = 0; j < row.keys(); ++j) {
+    const bool early = problem.view == Stage::kScaled || problem.view == Stage::kCapped;
+    if (early ? !row.exists(j) : !row.attends(j)) continue;
+    float& shown = view[row.begin() + j];
+    if (!weights) {
+      shown = canonical(row.score(j, problem.view));
+    } else if (all.l != 0.0f) {
+      shown = canonical(exp_of_difference(row.score(j), subtrahend(all.m)) / all.l);
+    }
+  }
+}
+
 std::size_t rows_of(const ModelProblem& problem) {
   return static_cast<std::size_t>(problem.B * problem.Hq * problem.Lq);
 }
 
 }  // namespace
 
-// 2^x = 2^n 2^f with n + 127 the integer nearest to x + 127, ties to even.
-float model_exp2(float x) {
-  if (std::isnan(x)) return x;
-  if (x < -126.0f) return 0.0f;
-  const double n = std::nearbyint(static_cast<double>(x) + 127.0) - 127.0;
-  const float f = static_cast<float>(static_cast<double>(x) - n);
-  float y = 0x1.59f49p-10f;
-  for (const float c : {0x1.3cee68p-7f, 0x1.c6bc98p-5f, 0x1.ebf9aep-3f, 0x1.62e422p-1f, 1.0f}) y = std::fma(y, f, c);
-  return std::ldexp(y, static_cast<int>(n));
-}
-
-// l = 2^e m with m in [sqrt(1/2), sqrt(2)); ln l = e ln 2 + ln m, the large parts and what rounding them lost apart.
-float model_ln(float l) {
-  if (l == 0.0f) return -kInfinity;
-  if (!(l < kInfinity)) return l;
-  int e = 0;
-  float m = std::frexp(l, &e);
-  if (m < 0x1.6a09e6p-1f) {
-    m = m + m;
-    e = e - 1;
-  }
-  const float r = m - 1.0f;
-  float y = -0x1.2a6f78p-4f;
-  for (const float c : {0x1.015974p-3f, -0x1.0e96ccp-3f, 0x1.239ce2p-3f, -0x1.5466fep-3f, 0x1.99944ep-3f,
-                        -0x1.000234p-2f, 0x1.55557p-2f, -0.5f}) {
-    y = std::fma(y, r, c);
-  }
-  const float square = r * r;
-  const float small = y * square;
-  const float exponent = static_cast<float>(e);
-  const float high = exponent * 0x1.62e4p-1f;
-  const float sum = high + r;
-  const float lost = (high - sum) + r;
-  const float low = std::fma(exponent, 0x1.7f7d1cp-20f, small);
-  return sum + (lost + low);
-}
-
 ModelResult model(const ModelProblem& problem) {
   ModelResult result;
   result.out.resize(rows_of(problem) * static_cast<std::size_t>(problem.Dv));
   result.lse.resize(rows_of(problem));
+  if (problem.view != Stage::kScore) result.view.resize(rows_of(problem) * static_cast<std::size_t>(problem.Lkv));
   for_each_row_of(problem, [&](const Row& row) {
     State all;
     all.o.assign(static_cast<std::size_t>(problem.Dv), 0.0f);
@@ -250,10 +261,9 @@ ModelResult model(const ModelProblem& problem) {
     for (std::int64_t begin = 0; begin < row.keys(); begin += kSplitKeys) {
       std::vector<Scored> keys;
       for (std::int64_t j = begin; j < std::min(begin + kSplitKeys, row.keys()); ++j) {
-        if (row.attends(j)) keys.push_back({j, row.score(j), row.value(j)});
+        if (row.attends(j)) keys.push_back({j, row.score(j), row.value(j), row.value_scale(j)});
       }
-      const State split = state_of(keys.begin(), keys.end(), problem.Dv, &rose_late);
-      if (!all.empty && !split.empty && split.m > all.m && all.m > -kInfinity) rose_late = true;
+      const State split = state_of(keys.begin(), keys.end(), problem.Dv, all.m, &rose_late);
       all = fold(all, split);
       empty_split = empty_split || keys.empty();
       if (!keys.empty()) last = keys.back().key;
@@ -264,7 +274,8 @@ ModelResult model(const ModelProblem& problem) {
     result.rows_over_a_split += last >= kSplitKeys ? 1 : 0;
     result.rows_with_a_partial_panel += last >= 0 && last % kLanes != kLanes - 1 ? 1 : 0;
     result.rows_whose_maximum_rose_late += rose_late ? 1 : 0;
-    finish(all, row.sink(), result.out.data() + row.index() * problem.Dv, result.lse.data() + row.index());
+    all = finish(all, row.sink(), result.out.data() + row.index() * problem.Dv, result.lse.data() + row.index());
+    if (problem.view != Stage::kScore) show(problem, row, all, result.view.data() + row.index() * problem.Lkv);
   });
   return result;
 }
@@ -284,7 +295,8 @@ Bounds bounds(const ModelProblem& problem) {
       magnitude = std::max(magnitude, sum);
       m = std::max(m, scores.back());
       for (std::int64_t d = 0; d < problem.Dv; ++d) {
-        largest_value = std::max(largest_value, std::fabs(static_cast<double>(row.value(j)[d])));
+        largest_value = std::max(
+            largest_value, std::fabs(static_cast<double>(row.value(j)[d]) * static_cast<double>(row.value_scale(j))));
       }
     }
     double l = row.sink() == -kInfinity ? 0.0 : std::exp(static_cast<double>(row.sink()) - m);
