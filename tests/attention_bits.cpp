@@ -58,11 +58,11 @@ struct Coverage {
     Problem problem;
     heed_status status;
     REQUIRE(api::make_problem(&call.args, &problem, &status) == HEED_OK);
-    const Plan plan = make_plan(problem);
+    const Plan plan = make_plan(shape_of(problem.args));
     const Sequence sequence = problem.sequence(0);
     count(kManyRows, plan.rows > heed::kFewRows);
     count(kFewRows, plan.rows <= heed::kFewRows);
-    count(kSeveralTiles, plan.rows > plan.tile_rows || plan.tiles_of(sequence) > 1);
+    count(kSeveralTiles, sequence.queries * problem.group > plan.tile_rows);
     count(kGroups, problem.group > 1);
     const std::int64_t last = (plan.tile_rows - 1) / problem.group;
     const KeyRange first = problem.keys_of(sequence, 0), other = problem.keys_of(sequence, last);

@@ -41,7 +41,8 @@ enum {
   HEED_INVALID_ARGUMENT = 1, /* the message names the argument and says why; nothing was written */
   HEED_UNSUPPORTED = 2,      /* a legal request that this version cannot serve yet; nothing was written */
   HEED_ISA_UNAVAILABLE = 3,  /* HEED_ISA or force_isa names a row that is unknown or that this processor cannot run */
-  HEED_OUT_OF_MEMORY = 4     /* the allocator returned NULL; nothing was written */
+  HEED_OUT_OF_MEMORY = 4,    /* the allocator returned NULL; nothing was written */
+  HEED_FULL = 5              /* the cache has no page or no sequence left; nothing was changed */
 };
 
 typedef struct heed_status {
@@ -205,6 +206,16 @@ enum {
 typedef int32_t heed_rectangle;
 enum { HEED_SOME = 0, HEED_ALL = 1, HEED_NONE = 2 };
 
+/* The result of some of a row's keys, before the division: row maximum m, row sum l and unnormalised weighted sum o,
+ * natural units, without the sink. m and l [B][Hq][Lq], o [B][Hq][Lq][Dv]. Strides all 0: contiguous. A state without
+ * any key is m = -inf, l = 0, o = 0. */
+typedef struct heed_state {
+  int64_t B, Hq, Lq, Dv;
+  float *m, *l, *o;
+  int64_t stride_batch, stride_head, stride_token;       /* of m and l */
+  int64_t o_stride_batch, o_stride_head, o_stride_token; /* of o */
+} heed_state;
+
 typedef struct heed_attention_args {
   size_t struct_size; /* sizeof(heed_attention_args); the only field that must be set in C (0 is an error) */
 
@@ -272,11 +283,156 @@ typedef struct heed_attention_args {
 
   heed_executor executor;
   heed_allocator allocator;
+
+  /* Which row of block_table (or page_indptr), kv_lengths, key_begin and key_offset sequence b has: the tables of a
+   * cache hold more sequences than a call. Absent: row b. table_row_count: how many rows there are. Not with kv_indptr.
+   */
+  heed_index table_rows; /* [B] */
+  int64_t table_row_count;
+
+  /* 1: the pages of k and v hold panels of 16, as heed's cache writes them, whose loads need no rearranging. One kv
+   * head's part of a page is [page_size / 16][D][16] (lane = slot) in k and [Dv rounded up to 16, / 16][page_size][16]
+   * (lane = column) in v; page_size is a multiple of 16, key_begin too, stride_token is not used. */
+  int32_t kv_panels;
+
+  /* States (see below). start: what other keys gave so far; this call's keys join it. end: where the state goes instead
+   * of out and lse, which are not used then, nor are sinks, which belong to the end. Either may be NULL; they may be
+   * the same. Of a ragged batch: B = 1, and Lq all its tokens. */
+  const heed_state* start;
+  const heed_state* end;
 } heed_attention_args;
 
 /* Exact attention for B sequences: softmax(scale * q . k^T + mask) . v. Uses at most 16 KiB of stack; problems that
  * need more take memory from args->allocator. */
 HEED_API heed_code heed_attention(const heed_attention_args* args, heed_status* status) HEED_NOEXCEPT;
+
+/* ---- States ---------------------------------------------------------------------------------------------------- */
+
+/* Keys may be worked on in parts: in one after the other call, in other processes, on other machines. A part's call
+ * gets its own keys, and `end`; key_offset (and alignment HEED_OFFSETS) say where they and the queries stand.
+ *
+ * The bits are those of one call over all keys if every part but the last has a multiple of 512 keys and the parts are
+ * folded from the left: with `start`, any such parts; with heed_state_merge, parts of 512 keys each. Other cuts round
+ * differently, by no more than a few units in the last place of the largest term. */
+
+/* out = a and b as one, where the keys of a come before those of b. out may be a or b. m is NaN where l is, every NaN
+ * is the canonical one, zeros are +0. An empty state changes nothing. */
+HEED_API heed_code heed_state_merge(const heed_state* a, const heed_state* b, const heed_state* out,
+                                    heed_status* status) HEED_NOEXCEPT;
+
+/* out = o / l and lse = m + ln l, as heed_attention gives them. sinks [Hq] may be NULL. out [B][Hq][Lq][Dv] in f32, f16
+ * or bf16. lse as the m of the state, with its strides; may be NULL. */
+HEED_API heed_code heed_state_finish(const heed_state* state, const float* sinks, const heed_tensor_out* out,
+                                     float* lse, heed_status* status) HEED_NOEXCEPT;
+
+/* Results (out, lse) of other libraries as one: out = (e^(a.lse) a.out + e^(b.lse) b.out) / (e^(a.lse) + e^(b.lse)),
+ * and the lse of both. Rounded twice more than a merge of states. [B][Hq][Lq][Dv] in f32, f16 or bf16, lse [B][Hq][Lq]
+ * contiguous. A result without keys has lse -inf. out and lse may be those of a or of b. */
+typedef struct heed_result {
+  heed_tensor out;
+  const float* lse;
+} heed_result;
+HEED_API heed_code heed_merge_lse(int64_t B, int64_t Hq, int64_t Lq, int64_t Dv, const heed_result* a,
+                                  const heed_result* b, const heed_tensor_out* out, float* lse,
+                                  heed_status* status) HEED_NOEXCEPT;
+
+/* ---- Plans ----------------------------------------------------------------------------------------------------- */
+
+/* A plan is made once for the largest problem of a kind, and run often, with other pointers, lengths and tables each
+ * time. It holds what doesn't depend on them, takes no memory of its own, and may be copied and used by any number of
+ * threads at a time, each with its own workspace. */
+typedef struct heed_plan {
+  uint64_t opaque[72];
+} heed_plan;
+
+/* Looks at B, Hq, Hkv, Lq, Lkv, D, Dv, the types of q, k, v and out, page_size (0: not paged), kv_panels and
+ * executor.threads; nothing else of args is read. A run may have smaller B, Lq and Lkv, fewer threads, and any options;
+ * the rest must be the same. */
+HEED_API heed_code heed_plan_make(const heed_attention_args* args, heed_plan* plan, heed_status* status) HEED_NOEXCEPT;
+
+/* Bytes of workspace that any run of the plan gets along with, aligned to 64 bytes. Its size grows with Lkv only where
+ * long sequences are cut for several threads. */
+HEED_API size_t heed_plan_workspace_bytes(const heed_plan* plan) HEED_NOEXCEPT;
+
+/* What the plan chose and why, in lines of text. Writes at most `bytes` bytes, the last one 0; returns the bytes that
+ * the whole text needs. */
+HEED_API size_t heed_plan_describe(const heed_plan* plan, char* text, size_t bytes) HEED_NOEXCEPT;
+
+/* heed_attention in the caller's workspace: nothing is allocated. */
+HEED_API heed_code heed_plan_run(const heed_plan* plan, const heed_attention_args* args, void* workspace,
+                                 size_t workspace_bytes, heed_status* status) HEED_NOEXCEPT;
+
+/* The same in pieces, for a thread pool of the caller's: begin, then every item of phase 0 once, then every item of
+ * phase 1 once, in any order and on any threads within a phase. `worker` is a number below the plan's threads that no
+ * other item uses at the same time. The run lies in the workspace; plan, and what args points to, must outlive it. */
+typedef struct heed_run heed_run;
+enum { HEED_PHASES = 2 };
+HEED_API heed_code heed_plan_begin(const heed_plan* plan, const heed_attention_args* args, void* workspace,
+                                   size_t workspace_bytes, heed_run** run, heed_status* status) HEED_NOEXCEPT;
+HEED_API int64_t heed_run_items(const heed_run* run, int32_t phase) HEED_NOEXCEPT;
+/* HEED_INVALID_ARGUMENT, and nothing is done, if there is no such phase, item or worker. */
+HEED_API heed_code heed_run_item(heed_run* run, int32_t phase, int64_t item, int32_t worker) HEED_NOEXCEPT;
+
+/* ---- Cache ----------------------------------------------------------------------------------------------------- */
+
+/* Keys and values of many sequences in pages of panels (kv_panels above), in one piece of the caller's memory. Appended
+ * numbers are converted to the cache's types; int8 gets a scale per token and head. Attention over it has the bits of
+ * attention over row-major tensors of the converted numbers. Calls that change a cache must not run at the same time as
+ * other calls on it; attention only reads it.
+ *
+ * A sequence is a number below max_sequences. Forks share pages, which are counted and copied when one of them writes.
+ */
+typedef struct heed_cache heed_cache;
+typedef struct heed_cache_config {
+  size_t struct_size; /* sizeof(heed_cache_config) */
+  int64_t Hkv, D, Dv;
+  heed_type k_type, v_type;
+  int64_t page_size;  /* tokens in a page, a multiple of 16; 0: 128, the fastest */
+  int64_t page_count; /* of all sequences together, at most 2^31 - 1 */
+  int64_t max_sequences;
+  int64_t max_pages; /* of one sequence; 0: page_count */
+} heed_cache_config;
+
+/* Bytes of memory that a cache takes, aligned to 64 bytes; 0 if the configuration is wrong, and status says why. */
+HEED_API size_t heed_cache_bytes(const heed_cache_config* config, heed_status* status) HEED_NOEXCEPT;
+
+/* An empty cache in the caller's memory, which may be given back when the cache isn't used any more. */
+HEED_API heed_code heed_cache_create(const heed_cache_config* config, void* memory, size_t bytes, heed_cache** cache,
+                                     heed_status* status) HEED_NOEXCEPT;
+
+/* A new, empty sequence. HEED_FULL if max_sequences are open. */
+HEED_API heed_code heed_cache_open(heed_cache* cache, int64_t* sequence, heed_status* status) HEED_NOEXCEPT;
+HEED_API heed_code heed_cache_close(heed_cache* cache, int64_t sequence, heed_status* status) HEED_NOEXCEPT;
+
+/* Adds tokens at the end: k [Hkv][tokens][D], v [Hkv][tokens][Dv], f32, f16 or bf16; stride_batch is not used.
+ * HEED_FULL, and nothing is changed, if there are not enough pages. */
+HEED_API heed_code heed_cache_append(heed_cache* cache, int64_t sequence, const heed_tensor* k, const heed_tensor* v,
+                                     int64_t tokens, heed_status* status) HEED_NOEXCEPT;
+
+/* A new sequence with the same tokens, in the same pages. Only a last page that isn't full will be copied, by the first
+ * append to either. */
+HEED_API heed_code heed_cache_fork(heed_cache* cache, int64_t sequence, int64_t* fork,
+                                   heed_status* status) HEED_NOEXCEPT;
+
+/* Keeps the first `length` of the tokens that the sequence holds. */
+HEED_API heed_code heed_cache_truncate(heed_cache* cache, int64_t sequence, int64_t length,
+                                       heed_status* status) HEED_NOEXCEPT;
+
+/* Gives back the pages that hold nothing but the first `tokens` tokens. Positions stay as they were (key_offset), but
+ * blocks count from the first token that is left. */
+HEED_API heed_code heed_cache_drop(heed_cache* cache, int64_t sequence, int64_t tokens,
+                                   heed_status* status) HEED_NOEXCEPT;
+
+/* Tokens that a sequence holds, and the position of the first one (how many were dropped); -1: not open. */
+HEED_API int64_t heed_cache_length(const heed_cache* cache, int64_t sequence) HEED_NOEXCEPT;
+HEED_API int64_t heed_cache_position(const heed_cache* cache, int64_t sequence) HEED_NOEXCEPT;
+HEED_API int64_t heed_cache_free_pages(const heed_cache* cache) HEED_NOEXCEPT;
+
+/* Fills in what args says of keys and values, for a batch of these sequences: B, Hkv, Lkv (the longest), D, Dv, k, v,
+ * k_scales, v_scales, kv_lengths, key_offset, block_table, page_size, page_count, table_rows, kv_panels. It points to
+ * `sequences` and into the cache, and holds until either changes. */
+HEED_API heed_code heed_cache_bind(const heed_cache* cache, const int64_t* sequences, int64_t B,
+                                   heed_attention_args* args, heed_status* status) HEED_NOEXCEPT;
 
 #ifdef __cplusplus
 }

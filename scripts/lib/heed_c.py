@@ -18,6 +18,7 @@ Tensor = struct('Tensor', (c_void_p, 'data'), (c_int64, 'stride_batch stride_hea
 Index = struct('Index', (c_void_p, 'data'), (c_int32, 'type'))
 Executor = struct('Executor', (c_void_p, 'parallel_for context'), (c_int32, 'threads'))
 Allocator = struct('Allocator', (c_void_p, 'allocate release context'))
+# Up to the fields of later versions, which are at their defaults then.
 AttentionArgs = struct(
     'AttentionArgs',
     (c_size_t, 'struct_size'),

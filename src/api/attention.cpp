@@ -7,20 +7,26 @@ using namespace heed;
 
 heed_code heed_attention(const heed_attention_args* args, heed_status* status) noexcept {
   heed_code code = HEED_OK;
-  const dispatch::Table* table = api::table_or_fail(status, &code);
-  if (table == nullptr) return code;
-  Problem problem;
-  code = api::make_problem(args, &problem, status);
+  heed_run run;
+  run.table = api::table_or_fail(status, &code);
+  if (run.table == nullptr) return code;
+  code = api::make_problem(args, &run.problem, status);
   if (code != HEED_OK) return code;
-  if (problem.args.B == 0 || problem.args.Hq == 0 || problem.args.Lq == 0) return api::succeed(status);
+  const heed_attention_args& a = run.problem.args;
+  if (a.B == 0 || a.Hq == 0 || a.Lq == 0) return api::succeed(status);
 
-  const Plan plan = make_plan(problem);
-  const std::size_t workspace_bytes = static_cast<std::size_t>(plan.workers) * plan.worker_bytes;
-  api::Scratch scratch(problem.args.allocator, workspace_bytes + plan.state_bytes);
+  run.plan = make_plan(shape_of(a));
+  if (run.plan.too_large) return api::fail(status, HEED_OUT_OF_MEMORY, "allocator: the workspace has no size");
+  const Schedule schedule = make_schedule(run.problem, run.plan, nullptr);
+  const std::int64_t threads = run.plan.shape.threads,
+                     items = schedule.items > schedule.folds ? schedule.items : schedule.folds;
+  const std::int64_t workers = threads < items ? threads : items;
+  const auto bytes = static_cast<std::size_t>(run_bytes(run.problem, run.plan, schedule, workers));
+  api::Scratch scratch(a.allocator, bytes);
   if (scratch.data() == nullptr) {
-    return api::fail(status, HEED_OUT_OF_MEMORY, "allocator: no memory for %zu bytes of workspace",
-                     workspace_bytes + plan.state_bytes);
+    return api::fail(status, HEED_OUT_OF_MEMORY, "allocator: no memory for %zu bytes of workspace", bytes);
   }
-  run_attention(problem, plan, *table, scratch.data(), static_cast<char*>(scratch.data()) + workspace_bytes);
+  begin_run(run, scratch.data(), workers);
+  run_all(run);
   return api::succeed(status);
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "api/status.hpp"
+#include "arithmetic.hpp"
 #include "plan/problem.hpp"
 
 namespace heed::api {
@@ -20,10 +21,16 @@ class Checks {
   Checks(const heed_attention_args& args, heed_status* status) : a_(args), status_(status) {}
 
   heed_code run() {
-    if (sizes() || heads() || indices() || ragged() || lengths() || pages() || tensors() || scores() || exclusion() ||
-        calls()) {
+    if (sizes() || heads() || indices() || rows_of_tables() || ragged() || lengths() || pages() || panels() ||
+        tensors() || scores() || exclusion() || states() || calls()) {
       return code_;
     }
+    return HEED_OK;
+  }
+
+  // What a plan looks at.
+  heed_code run_for_plan() {
+    if (sizes() || heads() || types() || page_size_of_plan() || threads()) return code_;
     return HEED_OK;
   }
 
@@ -32,14 +39,21 @@ class Checks {
   bool heads();
   // validate_layout.cpp
   bool indices();
+  bool rows_of_tables();
   bool ragged();
   bool lengths();
   bool pages();
+  bool panels();
+  bool page_size_of_plan();
   // validate_tensors.cpp
+  bool types();
   bool tensors();
   bool scores();
   bool exclusion();
   bool calls();
+  bool threads();
+  // validate_states.cpp
+  bool states();
 
   bool invalid(const char* text) {
     code_ = fail(status_, HEED_INVALID_ARGUMENT, "%s", text);
@@ -57,7 +71,8 @@ class Checks {
 
   bool product(const char* name, std::int64_t length);
   bool index(const char* name, const heed_index& array);
-  bool indptr(const char* name, const heed_index& array, const char* length_name, std::int64_t length);
+  bool indptr(const char* name, const heed_index& array, std::int64_t rows, const char* length_name,
+              std::int64_t length);
   bool page_ids(const char* name, const heed_index& ids, std::int64_t first, std::int64_t count);
   bool type(const char* name, heed_type type, heed_type last);
   bool address(const char* name, const void* data, std::int64_t element_bytes);
@@ -65,17 +80,23 @@ class Checks {
                std::int64_t heads, std::int64_t tokens);
   template <class Tensor>
   bool rows(const char* name, const Tensor& t, heed_type last);  // q and out
-  bool keys(const char* name, const heed_tensor& t, heed_type last);
+  bool keys(const char* name, const heed_tensor& t, heed_type last, std::int64_t stride_token);
+  bool state(const char* name, const heed_state* state);
   bool scales(const char* name, const char* of, const heed_tensor& t, heed_type type);
 
   bool paged() const { return a_.block_table.data != nullptr || a_.page_indices.data != nullptr; }
+  // Elements per token: of panels, with the last one filled up.
+  std::int64_t key_stride(const heed_tensor& t, std::int64_t columns) const {
+    return a_.kv_panels == 0 ? t.stride_token : (columns + kPanel - 1) / kPanel * kPanel;
+  }
   bool no_rows() const { return a_.B == 0 || a_.Hq == 0 || a_.Lq == 0; }
   bool no_keys() const { return a_.B == 0 || a_.Hkv == 0 || a_.Lkv == 0; }
   // Slots that sequence b has room for, and how many of them hold keys.
   std::int64_t room(std::int64_t b) const {
     return a_.kv_indptr.data == nullptr ? a_.Lkv : index_at(a_.kv_indptr, b + 1) - index_at(a_.kv_indptr, b);
   }
-  std::int64_t length(std::int64_t b) const { return index_or(a_.kv_lengths, b, room(b)); }
+  std::int64_t row(std::int64_t b) const { return index_or(a_.table_rows, b, b); }
+  std::int64_t length(std::int64_t b) const { return index_or(a_.kv_lengths, row(b), room(b)); }
 
   const heed_attention_args& a_;
   heed_status* status_;

@@ -107,7 +107,9 @@ heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_mat
   if (s->rows == 0) return api::succeed(status);
 
   // One head of attention whose scores are there already.
-  Problem problem{};
+  heed_run run;
+  Problem& problem = run.problem;
+  problem = {};
   heed_attention_args& args = problem.args;
   args.B = args.Hq = args.Hkv = args.D = 1;
   args.Lq = s->rows;
@@ -122,10 +124,14 @@ heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_mat
   static constexpr float kNoScores = 0.0f;
   problem.scores = s->cols == 0 ? &kNoScores : static_cast<const float*>(s->data);
   problem.scores_row = rows_of(*s).stride;
-  const Plan plan = make_plan(problem);
-  api::Scratch scratch(kDefaultAllocator, plan.worker_bytes);
-  if (scratch.data() == nullptr) return out_of_memory(plan.worker_bytes, status);
-  run_attention(problem, plan, *table, scratch.data(), nullptr);
+  run.table = table;
+  run.plan = make_plan(shape_of(args));
+  const auto bytes =
+      static_cast<std::size_t>(run_bytes(problem, run.plan, make_schedule(problem, run.plan, nullptr), 1));
+  api::Scratch scratch(kDefaultAllocator, bytes);
+  if (scratch.data() == nullptr) return out_of_memory(bytes, status);
+  begin_run(run, scratch.data(), 1);
+  run_all(run);
   return api::succeed(status);
 }
 

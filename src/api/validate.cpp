@@ -1,6 +1,8 @@
 #include "api/validate.hpp"
 
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 
 #include "api/checks.hpp"
 
@@ -47,12 +49,15 @@ bool Checks::heads() {
 
 namespace {
 
+// The first version ended where the rows of tables begin now.
+constexpr std::size_t kFirstVersionBytes = offsetof(heed_attention_args, table_rows);
+
 // Copies the caller's struct: fields that it is too old to know are zero; fields that it is too new for must be zero.
 heed_code copy_args(const heed_attention_args* args, heed_attention_args* copy, heed_status* status) {
   if (args == nullptr) return fail(status, HEED_INVALID_ARGUMENT, "args: is null");
   const std::size_t size = args->struct_size;
   if (size == 0) return fail(status, HEED_INVALID_ARGUMENT, "struct_size: is 0, set it to sizeof(heed_attention_args)");
-  if (size < sizeof(heed_attention_args)) {
+  if (size < kFirstVersionBytes) {
     return fail(status, HEED_INVALID_ARGUMENT, "struct_size: %zu is smaller than the first version's struct", size);
   }
   const auto* bytes = reinterpret_cast<const unsigned char*>(args);
@@ -62,7 +67,8 @@ heed_code copy_args(const heed_attention_args* args, heed_attention_args* copy, 
                   i);
     }
   }
-  *copy = *args;
+  *copy = {};
+  std::memcpy(copy, args, size < sizeof *copy ? size : sizeof *copy);
   return HEED_OK;
 }
 
@@ -78,9 +84,16 @@ heed_code make_problem(const heed_attention_args* args, Problem* problem, heed_s
     a.lse_stride_head = ragged ? 1 : a.Lq;
     a.lse_stride_token = ragged ? a.Hq : 1;
   }
+  if (a.start != nullptr) (void)check_state("start", a.start, &problem->start, nullptr);
+  if (a.end != nullptr) (void)check_state("end", a.end, &problem->end, nullptr);
   problem->group = a.Hkv > 0 ? a.Hq / a.Hkv : 0;
   problem->scale = a.has_scale != 0 ? a.scale : static_cast<float>(1.0 / std::sqrt(static_cast<double>(a.D)));
   return HEED_OK;
+}
+
+heed_code check_plan_args(const heed_attention_args* args, heed_attention_args* copy, heed_status* status) {
+  if (const heed_code code = copy_args(args, copy, status); code != HEED_OK) return code;
+  return Checks(*copy, status).run_for_plan();
 }
 
 heed_code check_matrix(const MatrixShape& m, heed_status* status, heed_type last) {

@@ -8,6 +8,22 @@ namespace heed::api {
 // Fills problem from args; or returns the error, with nothing else done.
 heed_code make_problem(const heed_attention_args* args, Problem* problem, heed_status* status);
 
+// Checks what a plan looks at, and copies it.
+heed_code check_plan_args(const heed_attention_args* args, heed_attention_args* copy, heed_status* status);
+
+struct Axis {
+  std::int64_t count, stride;
+};
+// Present, aligned to `bytes`, and within 2^60 elements. An axis of length 0: nothing is asked.
+heed_code check_axes(const char* name, const char* part, const void* data, std::int64_t bytes, std::int64_t columns,
+                     const Axis (&axes)[3], heed_status* status);
+heed_code check_floats(const char* name, const float* data, heed_status* status);
+heed_code check_sizes(std::int64_t B, std::int64_t Hq, std::int64_t Lq, std::int64_t Dv, const char* prefix,
+                      heed_status* status);
+
+// copy: the state with its strides filled in.
+heed_code check_state(const char* name, const heed_state* state, heed_state* copy, heed_status* status);
+
 // The parts that the kernels' arguments share.
 struct MatrixShape {
   const char* name;

@@ -14,15 +14,29 @@ bool Checks::index(const char* name, const heed_index& array) {
 bool Checks::indices() {
   if (index("kv_lengths", a_.kv_lengths) || index("key_begin", a_.key_begin) || index("key_offset", a_.key_offset) ||
       index("q_indptr", a_.q_indptr) || index("kv_indptr", a_.kv_indptr) || index("block_table", a_.block_table) ||
-      index("page_indices", a_.page_indices) || index("page_indptr", a_.page_indptr)) {
+      index("page_indices", a_.page_indices) || index("page_indptr", a_.page_indptr) ||
+      index("table_rows", a_.table_rows)) {
     return true;
   }
   return a_.offsets != nullptr && address("offsets", a_.offsets, 8);
 }
 
-bool Checks::indptr(const char* name, const heed_index& array, const char* length_name, std::int64_t length) {
+bool Checks::rows_of_tables() {
+  if (a_.table_rows.data == nullptr) return false;
+  if (a_.kv_indptr.data != nullptr) return invalid("table_rows: is given beside kv_indptr");
+  for (std::int64_t b = 0; b < a_.B; ++b) {
+    if (row(b) < 0 || row(b) >= a_.table_row_count) {
+      return invalid("table_rows[%" PRId64 "]: row %" PRId64 " is not among table_row_count = %" PRId64, b, row(b),
+                     a_.table_row_count);
+    }
+  }
+  return false;
+}
+
+bool Checks::indptr(const char* name, const heed_index& array, std::int64_t rows, const char* length_name,
+                    std::int64_t length) {
   if (array.data == nullptr) return false;
-  for (std::int64_t b = 0; b <= a_.B; ++b) {
+  for (std::int64_t b = 0; b <= rows; ++b) {
     const std::int64_t here = index_at(array, b), before = b == 0 ? 0 : index_at(array, b - 1);
     if (here < before || here > kLargestExtent) {
       return invalid("%s[%" PRId64 "]: %" PRId64 " is negative, smaller than the entry before it, or beyond 2^60", name,
@@ -37,21 +51,21 @@ bool Checks::indptr(const char* name, const heed_index& array, const char* lengt
 }
 
 bool Checks::ragged() {
-  return indptr("q_indptr", a_.q_indptr, "Lq", a_.Lq) || indptr("kv_indptr", a_.kv_indptr, "Lkv", a_.Lkv);
+  return indptr("q_indptr", a_.q_indptr, a_.B, "Lq", a_.Lq) || indptr("kv_indptr", a_.kv_indptr, a_.B, "Lkv", a_.Lkv);
 }
 
 bool Checks::lengths() {
   for (std::int64_t b = 0; b < a_.B; ++b) {
     if (a_.kv_lengths.data != nullptr && (length(b) < 0 || length(b) > room(b))) {
-      return invalid("kv_lengths[%" PRId64 "]: %" PRId64 " is not between 0 and %" PRId64, b, length(b), room(b));
+      return invalid("kv_lengths[%" PRId64 "]: %" PRId64 " is not between 0 and %" PRId64, row(b), length(b), room(b));
     }
-    if (a_.key_begin.data != nullptr && (index_at(a_.key_begin, b) < 0 || index_at(a_.key_begin, b) > length(b))) {
-      return invalid("key_begin[%" PRId64 "]: %" PRId64 " is not between 0 and the length %" PRId64, b,
-                     index_at(a_.key_begin, b), length(b));
+    const std::int64_t begin = index_or(a_.key_begin, row(b), 0), offset = index_or(a_.key_offset, row(b), 0);
+    if (begin < 0 || begin > length(b)) {
+      return invalid("key_begin[%" PRId64 "]: %" PRId64 " is not between 0 and the length %" PRId64, row(b), begin,
+                     length(b));
     }
-    if (a_.key_offset.data != nullptr &&
-        (index_at(a_.key_offset, b) < -kLargestPosition || index_at(a_.key_offset, b) > kLargestPosition)) {
-      return invalid("key_offset[%" PRId64 "]: %" PRId64 " is beyond 2^61", b, index_at(a_.key_offset, b));
+    if (offset < -kLargestPosition || offset > kLargestPosition) {
+      return invalid("key_offset[%" PRId64 "]: %" PRId64 " is beyond 2^61", row(b), offset);
     }
   }
   return false;
@@ -82,7 +96,8 @@ bool Checks::pages() {
   if (a_.page_size > kLargestExtent) return invalid("page_size: %" PRId64 " is beyond 2^60", a_.page_size);
   if (a_.page_indices.data != nullptr) {
     if (a_.page_indptr.data == nullptr) return invalid("page_indptr: is null beside page_indices");
-    if (indptr("page_indptr", a_.page_indptr, "2^60", kLargestExtent)) return true;
+    const std::int64_t rows = a_.table_rows.data == nullptr ? a_.B : a_.table_row_count;
+    if (indptr("page_indptr", a_.page_indptr, rows, "2^60", kLargestExtent)) return true;
   }
   for (std::int64_t b = 0; b < a_.B; ++b) {
     const std::int64_t needed = length(b) / a_.page_size + (length(b) % a_.page_size != 0 ? 1 : 0);
@@ -91,15 +106,45 @@ bool Checks::pages() {
         return invalid("block_table_stride: is %" PRId64 ", sequence %" PRId64 " needs %" PRId64 " pages",
                        a_.block_table_stride, b, needed);
       }
-      if (page_ids("block_table", a_.block_table, b * a_.block_table_stride, needed)) return true;
+      if (page_ids("block_table", a_.block_table, row(b) * a_.block_table_stride, needed)) return true;
     } else {
-      const std::int64_t first = index_at(a_.page_indptr, b), listed = index_at(a_.page_indptr, b + 1) - first;
+      const std::int64_t first = index_at(a_.page_indptr, row(b));
+      const std::int64_t listed = index_at(a_.page_indptr, row(b) + 1) - first;
       if (needed > listed) {
-        return invalid("page_indptr[%" PRId64 "]: lists %" PRId64 " pages, sequence %" PRId64 " needs %" PRId64, b + 1,
-                       listed, b, needed);
+        return invalid("page_indptr[%" PRId64 "]: lists %" PRId64 " pages, sequence %" PRId64 " needs %" PRId64,
+                       row(b) + 1, listed, b, needed);
       }
       if (page_ids("page_indices", a_.page_indices, first, needed)) return true;
     }
+  }
+  return false;
+}
+
+bool Checks::panels() {
+  if (a_.kv_panels == 0) return false;
+  if (a_.kv_panels != 1) return invalid("kv_panels: is %d, must be 0 or 1", static_cast<int>(a_.kv_panels));
+  if (!paged()) return invalid("kv_panels: needs pages, and neither block_table nor page_indices is given");
+  if (a_.page_size % kPanel != 0) {
+    return invalid("page_size: %" PRId64 " is not a multiple of %d, as kv_panels needs it", a_.page_size, kPanel);
+  }
+  for (std::int64_t b = 0; b < a_.B && a_.key_begin.data != nullptr; ++b) {
+    if (index_at(a_.key_begin, row(b)) % kPanel != 0) {
+      return invalid("key_begin[%" PRId64 "]: %" PRId64 " is not a multiple of %d, as kv_panels needs it", row(b),
+                     index_at(a_.key_begin, row(b)), kPanel);
+    }
+  }
+  return false;
+}
+
+bool Checks::page_size_of_plan() {
+  if (at_least("page_size", a_.page_size, 0)) return true;
+  if (a_.page_size > kLargestExtent) return invalid("page_size: %" PRId64 " is beyond 2^60", a_.page_size);
+  if (a_.kv_panels != 0 && a_.kv_panels != 1) {
+    return invalid("kv_panels: is %d, must be 0 or 1", static_cast<int>(a_.kv_panels));
+  }
+  if (a_.kv_panels != 0 && (a_.page_size == 0 || a_.page_size % kPanel != 0)) {
+    return invalid("page_size: %" PRId64 " is not a positive multiple of %d, as kv_panels needs it", a_.page_size,
+                   kPanel);
   }
   return false;
 }

@@ -46,7 +46,7 @@ bool Checks::rows(const char* name, const Tensor& t, heed_type last) {
          strides(name, t.stride_batch, t.stride_head, t.stride_token, ragged ? 1 : a_.B, a_.Hq, tokens);
 }
 
-bool Checks::keys(const char* name, const heed_tensor& t, heed_type last) {
+bool Checks::keys(const char* name, const heed_tensor& t, heed_type last, std::int64_t stride_token) {
   if (type(name, t.type, last)) return true;
   const bool ragged = a_.kv_indptr.data != nullptr;
   std::int64_t longest = 0;
@@ -55,7 +55,7 @@ bool Checks::keys(const char* name, const heed_tensor& t, heed_type last) {
   const std::int64_t batches = paged() ? a_.page_count : ragged ? 1 : a_.B;
   const std::int64_t tokens = paged() ? a_.page_size : ragged ? index_at(a_.kv_indptr, a_.B) : a_.Lkv;
   return address(name, t.data, element_bytes(t.type)) ||
-         strides(name, t.stride_batch, t.stride_head, t.stride_token, batches, a_.Hkv, tokens);
+         strides(name, t.stride_batch, t.stride_head, stride_token, batches, a_.Hkv, tokens);
 }
 
 bool Checks::scales(const char* name, const char* of, const heed_tensor& t, heed_type of_type) {
@@ -63,16 +63,21 @@ bool Checks::scales(const char* name, const char* of, const heed_tensor& t, heed
     if (t.data != nullptr) return invalid("%s: is given although %s is not int8", name, of);
     return false;
   }
-  return keys(name, t, HEED_F32);
+  return keys(name, t, HEED_F32, t.stride_token);
+}
+
+bool Checks::types() {
+  return type("q", a_.q.type, HEED_BF16) || type("k", a_.k.type, HEED_INT8) || type("v", a_.v.type, HEED_INT8) ||
+         type("out", a_.out.type, HEED_BF16);
 }
 
 bool Checks::tensors() {
-  if (rows("q", a_.q, HEED_BF16) || keys("k", a_.k, HEED_INT8) || keys("v", a_.v, HEED_INT8) ||
-      rows("out", a_.out, HEED_BF16) || scales("k_scales", "k", a_.k_scales, a_.k.type) ||
-      scales("v_scales", "v", a_.v_scales, a_.v.type)) {
+  if (rows("q", a_.q, HEED_BF16) || keys("k", a_.k, HEED_INT8, key_stride(a_.k, a_.D)) ||
+      keys("v", a_.v, HEED_INT8, key_stride(a_.v, a_.Dv)) || (a_.end == nullptr && rows("out", a_.out, HEED_BF16)) ||
+      scales("k_scales", "k", a_.k_scales, a_.k.type) || scales("v_scales", "v", a_.v_scales, a_.v.type)) {
     return true;
   }
-  if (a_.lse != nullptr && !no_rows()) {
+  if (a_.lse != nullptr && a_.end == nullptr && !no_rows()) {
     if (address("lse", a_.lse, 4) ||
         strides("lse", a_.lse_stride_batch, a_.lse_stride_head, a_.lse_stride_token, a_.B, a_.Hq,
                 a_.q_indptr.data == nullptr ? a_.Lq : index_at(a_.q_indptr, a_.B))) {
@@ -122,11 +127,16 @@ bool Checks::exclusion() {
          strides("mask", a_.mask_stride_batch, a_.mask_stride_head, a_.mask_stride_token, a_.B, a_.Hq, a_.Lq);
 }
 
-bool Checks::calls() {
+bool Checks::threads() {
   if (a_.executor.threads < 0 || a_.executor.threads > kMostThreads) {
     return invalid("executor.threads: %d is not between 0 and %d", static_cast<int>(a_.executor.threads),
                    static_cast<int>(kMostThreads));
   }
+  return false;
+}
+
+bool Checks::calls() {
+  if (threads()) return true;
   if (a_.executor.threads > 1 && a_.executor.parallel_for == nullptr) {
     return invalid("executor.parallel_for: is null while threads is %d", static_cast<int>(a_.executor.threads));
   }

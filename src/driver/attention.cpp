@@ -7,46 +7,81 @@
 namespace heed {
 namespace {
 
-// Shared by the workers of one phase: each takes the next index until none is left.
-struct Phase {
-  const Problem& problem;
-  const Plan& plan;
-  const dispatch::Table& table;
-  char* workspace;
-  float* states;
-  std::int64_t count;
-  void (Worker::*step)(std::int64_t);
-  std::atomic<std::int64_t> next{0};
-};
-
-void work(void* context, std::int64_t worker) {
-  Phase& phase = *static_cast<Phase*>(context);
-  Worker here(phase.problem, phase.plan, phase.table,
-              reinterpret_cast<float*>(phase.workspace + static_cast<std::size_t>(worker) * phase.plan.worker_bytes),
-              phase.states);
-  for (std::int64_t i = phase.next++; i < phase.count; i = phase.next++) (here.*phase.step)(i);
+Worker worker_of(const heed_run& run, std::int64_t worker) {
+  return Worker(run, reinterpret_cast<float*>(run.workers + worker * run.plan.worker_bytes));
 }
 
-void run_phase(Phase& phase) {
-  const heed_executor& executor = phase.problem.args.executor;
-  if (executor.parallel_for != nullptr && phase.plan.workers > 1) {
-    executor.parallel_for(executor.context, phase.plan.workers, work, &phase);
+void work_on(Worker& worker, std::int32_t phase, std::int64_t item) {
+  if (phase == 0) {
+    worker.run(item);
   } else {
-    work(&phase, 0);
+    worker.fold(item);
   }
+}
+
+// Shared by the workers of one phase: each takes the next item until none is left. An executor that starts more workers
+// than it was asked for, or one twice, finds no buffers left for them.
+struct Phase {
+  const heed_run& run;
+  std::int32_t phase;
+  std::int64_t workers;
+  std::atomic<std::int64_t> next_worker{0}, next_item{0};
+};
+
+void work(void* context, std::int64_t) {
+  Phase& phase = *static_cast<Phase*>(context);
+  const std::int64_t here = phase.next_worker++, count = phase.run.items(phase.phase);
+  if (here >= phase.workers) return;
+  Worker worker = worker_of(phase.run, here);
+  for (std::int64_t i = phase.next_item++; i < count; i = phase.next_item++) work_on(worker, phase.phase, i);
+}
+
+std::int64_t shares_bytes(const Problem& problem, const Plan& plan) {
+  return needs_shares(problem, plan) ? plan.shares_bytes : 0;
 }
 
 }  // namespace
 
-void run_attention(const Problem& problem, const Plan& plan, const dispatch::Table& table, void* workspace,
-                   void* states) {
-  Phase items{problem,      plan,        table, static_cast<char*>(workspace), static_cast<float*>(states),
-              plan.items(), &Worker::run};
-  run_phase(items);
-  if (plan.parts == 1) return;
-  Phase folds{problem,    plan,         table, static_cast<char*>(workspace), static_cast<float*>(states),
-              plan.tiles, &Worker::fold};
-  run_phase(folds);
+std::int64_t run_bytes(const Problem& problem, const Plan& plan, const Schedule& schedule, std::int64_t workers) {
+  return shares_bytes(problem, plan) + workers * plan.worker_bytes +
+         schedule.states * plan.state_row * static_cast<std::int64_t>(sizeof(float));
+}
+
+void begin_run(heed_run& run, void* memory, std::int64_t workers) {
+  Share* shares = needs_shares(run.problem, run.plan) ? static_cast<Share*>(memory) : nullptr;
+  run.schedule = make_schedule(run.problem, run.plan, shares);
+  run.workers = static_cast<char*>(memory) + shares_bytes(run.problem, run.plan);
+  run.states = reinterpret_cast<float*>(run.workers + workers * run.plan.worker_bytes);
+}
+
+void run_item(const heed_run& run, std::int32_t phase, std::int64_t item, std::int64_t worker) {
+  Worker here = worker_of(run, worker);
+  work_on(here, phase, item);
+}
+
+// Finishing with l = 1 divides by one, and gives o and m that form.
+void store_state(const dispatch::Table& table, float m, float l, const float* o, float* out_m, float* out_l,
+                 float* out_o, std::int64_t Dv) {
+  constexpr float kNan = __builtin_nanf(""), kMinusInfinity = -__builtin_inff();
+  const bool is_nan = l != l;
+  table.finish[dispatch::f32](is_nan ? kNan : m, 1.0f, o, kMinusInfinity, out_o, out_m, Dv);
+  *out_l = is_nan ? kNan : l;
+}
+
+void run_all(const heed_run& run) {
+  const heed_executor& executor = run.problem.args.executor;
+  for (std::int32_t p = 0; p < HEED_PHASES; ++p) {
+    const std::int64_t items = run.items(p), threads = executor.threads;
+    const std::int64_t workers = threads < items ? threads : items;
+    if (items == 0) continue;
+    if (workers > 1) {
+      Phase phase{run, p, workers};
+      executor.parallel_for(executor.context, workers, work, &phase);
+    } else {
+      Worker worker = worker_of(run, 0);
+      for (std::int64_t i = 0; i < items; ++i) work_on(worker, p, i);
+    }
+  }
 }
 
 }  // namespace heed

@@ -5,10 +5,34 @@
 #include "dispatch/table.hpp"
 #include "plan/plan.hpp"
 
+// One call at work: what its items share. Items of phase 0 work on rows, those of phase 1 fold what is left of phase 0.
+struct heed_run {
+  heed::Problem problem;
+  heed::Plan plan;
+  heed::Schedule schedule;
+  const heed::dispatch::Table* table;
+  char* workers;
+  float* states;
+
+  std::int64_t items(std::int32_t phase) const { return phase == 0 ? schedule.items : schedule.folds; }
+};
+
 namespace heed {
 
-// workspace: plan.workers * plan.worker_bytes; states: plan.state_bytes; both aligned to 64 bytes.
-void run_attention(const Problem& problem, const Plan& plan, const dispatch::Table& table, void* workspace,
-                   void* states);
+// Bytes of a run's memory. workers: how many run at a time.
+std::int64_t run_bytes(const Problem& problem, const Plan& plan, const Schedule& schedule, std::int64_t workers);
+
+// Fills in what is left of a run whose problem, plan and table are set. memory: run_bytes, or plan.bytes(); aligned to
+// 64 bytes.
+void begin_run(heed_run& run, void* memory, std::int64_t workers);
+
+void run_item(const heed_run& run, std::int32_t phase, std::int64_t item, std::int64_t worker);
+
+// A stored state has m = NaN where l is NaN, canonical NaNs, and +0 for -0.
+void store_state(const dispatch::Table& table, float m, float l, const float* o, float* out_m, float* out_l,
+                 float* out_o, std::int64_t Dv);
+
+// Both phases, with the problem's executor.
+void run_all(const heed_run& run);
 
 }  // namespace heed

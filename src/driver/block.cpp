@@ -8,6 +8,24 @@ namespace {
 using dispatch::f32;
 
 std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+
+// Spans of rows, as seen from key `first` of the block on.
+struct Spans {
+  Spans(const Tile& tile, std::int32_t first, std::int32_t keys) {
+    if (tile.end == nullptr) return;
+    for (std::int32_t r = 0; r < tile.rows; ++r) {
+      begin_[r] = static_cast<std::int32_t>(least(most(tile.begin[r] - first, 0), keys));
+      end_[r] = static_cast<std::int32_t>(least(most(tile.end[r] - first, 0), keys));
+    }
+    begin = begin_;
+    end = end_;
+  }
+  const std::int32_t *begin = nullptr, *end = nullptr;
+
+ private:
+  std::int32_t begin_[kFewRows], end_[kFewRows];
+};
 
 }  // namespace
 
@@ -24,11 +42,7 @@ Block::Source Block::locate(const heed_tensor& tensor, const Sequence& sequence,
   for (std::int64_t j = 0; j < keys_count_; j += run) {
     data = problem_.slot(tensor, sequence, kv_head, first + j, &run);
     run = least(run, keys_count_ - j);
-    if (data == nullptr) {
-      const Attended gone = range(j, j + run);
-      for (int w = 0; w < kAttendedWords; ++w) present_.words[w] &= ~gone.words[w];
-      all_present_ = false;
-    }
+    if (data == nullptr) exclude(static_cast<std::int32_t>(j), static_cast<std::int32_t>(j + run));
     for (std::int64_t i = 0; i < run; ++i) {
       char* to = out + (j + i) * row_bytes;
       if (data == nullptr) {
@@ -40,6 +54,59 @@ Block::Source Block::locate(const heed_tensor& tensor, const Sequence& sequence,
     }
   }
   return {out, columns, tensor.type};
+}
+
+void Block::exclude(std::int32_t begin, std::int32_t end) {
+  const Attended gone = range(begin, end);
+  for (int w = 0; w < kAttendedWords; ++w) present_.words[w] &= ~gone.words[w];
+  all_present_ = false;
+}
+
+void Block::load_panels(const Sequence& sequence, std::int64_t kv_head) {
+  std::int32_t j = 0;
+  for (piece_count_ = 0; j < keys_count_; ++piece_count_) {
+    const std::int64_t slot = sequence.begin + begin_ + j, within = slot % args_.page_size;
+    const std::int64_t page = problem_.page_of(sequence, slot);
+    Piece& piece = pieces_[piece_count_];
+    piece.first = j;
+    piece.keys = static_cast<std::int32_t>(least(args_.page_size - within, keys_count_ - j));
+    piece.k = piece.v = nullptr;
+    if (page < 0) {
+      exclude(j, j + piece.keys);
+    } else {
+      const auto at = [&](const heed_tensor& t, std::int64_t column) {
+        const std::int64_t element = page * t.stride_batch + kv_head * t.stride_head + within * column;
+        return static_cast<const char*>(t.data) + element * element_bytes(t.type);
+      };
+      piece.k = at(args_.k, args_.D);
+      piece.v = at(args_.v, kPanel);
+    }
+    j += piece.keys;
+  }
+}
+
+// For many rows: as packing leaves them, floats and in one piece, so that numbers are converted once.
+void Block::widen_panels() {
+  const std::int64_t D = args_.D, columns = at_.o_row;
+  for (int n = 0; n < piece_count_; ++n) {
+    const Piece& piece = pieces_[n];
+    const std::int64_t slots = (piece.keys + kPanel - 1) / kPanel * kPanel;
+    float* keys = memory_ + at_.keys + piece.first * D;
+    if (piece.k == nullptr) {
+      std::memset(keys, 0, static_cast<std::size_t>(slots * D) * sizeof(float));
+    } else {
+      table_.widen[args_.k.type](piece.k, 1.0f, keys, slots * D);
+    }
+    for (std::int64_t d = 0; d < columns; d += kPanel) {
+      float* values = memory_ + at_.values + d / kPanel * at_.values_panel + piece.first * kPanel;
+      if (piece.v == nullptr) {
+        std::memset(values, 0, static_cast<std::size_t>(piece.keys * kPanel) * sizeof(float));
+      } else {
+        table_.widen[args_.v.type](piece.v + d * args_.page_size * element_bytes(args_.v.type), 1.0f, values,
+                                   piece.keys * kPanel);
+      }
+    }
+  }
 }
 
 void Block::load_scales(const heed_tensor& scales, const Sequence& sequence, std::int64_t kv_head, float* out) {
@@ -61,6 +128,13 @@ void Block::load(const Sequence& sequence, std::int64_t kv_head, std::int64_t be
   finite_known_ = tail_packed_ = false;
   all_present_ = true;
   present_ = range(0, keys_count_);
+  if (args_.kv_panels != 0) {
+    load_panels(sequence, kv_head);
+    if (args_.k.type == HEED_INT8) load_scales(args_.k_scales, sequence, kv_head, memory_ + at_.k_scale);
+    if (args_.v.type == HEED_INT8) load_scales(args_.v_scales, sequence, kv_head, memory_ + at_.v_scale);
+    if (pack) widen_panels();
+    return;
+  }
   if (problem_.scores == nullptr) {
     keys_ = locate(args_.k, sequence, kv_head, args_.D, memory_ + at_.gathered_keys);
     if (args_.k.type == HEED_INT8) load_scales(args_.k_scales, sequence, kv_head, memory_ + at_.k_scale);
@@ -80,14 +154,61 @@ void Block::scores(const float* q, std::int64_t q_row, std::int32_t rows, const 
   if (packed_) {
     table_.tile[f32]({q, q_row, memory_ + at_.keys, kPanel, args_.D * kPanel, s, at_.s_row, rows, panels(),
                       static_cast<std::int32_t>(args_.D), Tile::kStore, nullptr, begin, end, true});
-  } else {
+    return;
+  }
+  for (int n = 0; n < piece_count_; ++n) {
+    const Piece& piece = pieces_[n];
+    if (piece.k == nullptr) continue;
+    Tile tile{q,
+              q_row,
+              piece.k,
+              kPanel,
+              args_.D * kPanel,
+              s + piece.first,
+              at_.s_row,
+              rows,
+              (piece.keys + kPanel - 1) / kPanel,
+              static_cast<std::int32_t>(args_.D),
+              Tile::kStore,
+              nullptr,
+              begin,
+              end,
+              true};
+    const Spans spans(tile, piece.first, tile.panels * kPanel);
+    tile.begin = spans.begin;
+    tile.end = spans.end;
+    table_.tile[args_.k.type](tile);
+  }
+  if (piece_count_ == 0) {
     table_.scores[keys_.type]({q, q_row, keys_.data, keys_.row, s, at_.s_row, rows, keys_count_, args_.D});
+  }
+}
+
+// The steps of a tile that fall into each piece. More than one piece only with kExtend.
+void Block::run_pieces(const Tile& tile, std::int32_t first) {
+  for (int n = 0; n < piece_count_; ++n) {
+    const Piece& piece = pieces_[n];
+    const std::int32_t begin = static_cast<std::int32_t>(most(piece.first, first));
+    const std::int32_t end = static_cast<std::int32_t>(least(piece.first + piece.keys, first + tile.depth));
+    if (begin >= end || piece.v == nullptr) continue;
+    Tile part = tile;
+    part.a += begin - first;
+    part.b = piece.v + (begin - piece.first) * kPanel * element_bytes(args_.v.type);
+    part.b_row = kPanel;
+    part.b_panel = args_.page_size * kPanel;
+    part.panels = static_cast<std::int32_t>(at_.o_row / kPanel);
+    part.depth = end - begin;
+    const Spans spans(part, begin - first, part.depth);
+    part.begin = spans.begin;
+    part.end = spans.end;
+    table_.tile[args_.v.type](part);
   }
 }
 
 // Runs a tile over all value columns, key `first` on: whole panels where they lie or packed, the last partial one
 // through a copy that is filled up.
 void Block::run_tile(Tile tile, std::int32_t first) {
+  if (piece_count_ > 0 && !packed_) return run_pieces(tile, first);
   float* scratch = memory_ + at_.values;
   if (packed_) {
     tile.b = scratch + first * kPanel;
@@ -121,8 +242,21 @@ void Block::run_tile(Tile tile, std::int32_t first) {
 
 void Block::add_values(const float* p, std::int32_t rows, const std::int32_t* begin, const std::int32_t* end,
                        const float* alpha, float* o) {
-  run_tile({p, at_.s_row, nullptr, 0, 0, o, at_.o_row, rows, 0, keys_count_, Tile::kUpdate, alpha, begin, end, false},
-           0);
+  Tile tile{p, at_.s_row, nullptr, 0, 0, o, at_.o_row, rows, 0, keys_count_, Tile::kUpdate, alpha, begin, end, false};
+  if (packed_ || piece_count_ <= 1) return run_tile(tile, 0);
+  float* chains = memory_ + at_.gathered_values;  // the chain goes on from piece to piece
+  std::memset(chains, 0, static_cast<std::size_t>(rows * at_.o_row) * sizeof(float));
+  tile.c = chains;
+  tile.mode = Tile::kExtend;
+  run_pieces(tile, 0);
+  for (std::int32_t r = 0; r < rows; ++r) update(chains + r * at_.o_row, alpha[r], o + r * at_.o_row);
+}
+
+// o = fma(o, alpha, chain)
+void Block::update(const float* chain, float alpha, float* o) {
+  const float one = 1.0f;
+  table_.tile[f32]({&one, 1, chain, at_.o_row, kPanel, o, at_.o_row, 1, static_cast<std::int32_t>(at_.o_row / kPanel),
+                    1, Tile::kUpdate, &alpha, nullptr, nullptr, false});
 }
 
 void Block::add_attended_values(const float* p, const Attended& attended, float alpha, float* o, float* scratch) {
@@ -138,14 +272,25 @@ void Block::add_attended_values(const float* p, const Attended& attended, float 
     }
     j += run > 0 ? run : 1;
   }
-  const float one = 1.0f;  // o = fma(o, alpha, 1 * scratch)
-  table_.tile[f32]({&one, 1, scratch, at_.o_row, kPanel, o, at_.o_row, 1, static_cast<std::int32_t>(at_.o_row / kPanel),
-                    1, Tile::kUpdate, &alpha, nullptr, nullptr, false});
+  update(scratch, alpha, o);
 }
 
 bool Block::values_finite() {
   if (finite_known_) return finite_;
   finite_ = true;
+  finite_known_ = true;
+  for (int n = 0; n < piece_count_ && finite_; ++n) {  // a panel is 16 columns of `keys` rows
+    const Piece& piece = pieces_[n];
+    for (std::int64_t d = 0; d < args_.Dv && finite_ && piece.v != nullptr; d += kPanel) {
+      for (std::int32_t j = 0; j < piece.keys && finite_; j += kPanel) {
+        const std::int64_t element = d * args_.page_size + j * kPanel;
+        finite_ = table_.pack_values[args_.v.type](piece.v + element * element_bytes(args_.v.type), kPanel,
+                                                   least(kPanel, piece.keys - j), least(kPanel, args_.Dv - d),
+                                                   memory_ + at_.scratch_o, 0);
+      }
+    }
+  }
+  if (piece_count_ > 0) return finite_;
   tail_packed_ = false;  // the scratch panel is used here
   for (std::int64_t d = 0; d < args_.Dv && finite_; d += kPanel) {
     for (std::int64_t j = 0; j < keys_count_ && finite_; j += kPanel) {
@@ -153,7 +298,6 @@ bool Block::values_finite() {
                                                  least(kPanel, args_.Dv - d), memory_ + at_.values, 0);
     }
   }
-  finite_known_ = true;
   return finite_;
 }
 

@@ -1,5 +1,5 @@
-// One block of keys and values, ready for the kernels: where it lies if it lies there in one piece, gathered or packed
-// otherwise.
+// One block of keys and values, ready for the kernels: where it lies if the kernels can use it there, gathered, packed
+// or widened otherwise.
 #pragma once
 
 #include <cstdint>
@@ -47,10 +47,22 @@ class Block {
     heed_type type;
   };
 
+  // Panels of the caller's, as far as they lie in one page. Offsets count keys of the block.
+  struct Piece {
+    std::int32_t first, keys;
+    const char *k, *v;  // null: the page isn't there
+  };
+  static constexpr int kMostPieces = kBlock / kPanel;
+
   Source locate(const heed_tensor& tensor, const Sequence& sequence, std::int64_t kv_head, std::int64_t columns,
                 float* gathered);
   void load_scales(const heed_tensor& scales, const Sequence& sequence, std::int64_t kv_head, float* out);
+  void exclude(std::int32_t begin, std::int32_t end);
+  void load_panels(const Sequence& sequence, std::int64_t kv_head);
+  void widen_panels();
   void run_tile(Tile tile, std::int32_t first);
+  void run_pieces(const Tile& tile, std::int32_t first);
+  void update(const float* chain, float alpha, float* o);
   const char* value(std::int64_t j, std::int64_t d) const {
     return values_.data + (j * values_.row + d) * element_bytes(values_.type);
   }
@@ -67,7 +79,9 @@ class Block {
   bool tail_packed_ = false;
   bool all_present_ = true;
   Attended present_{};
-  Source keys_{}, values_{};
+  Source keys_{}, values_{};  // row-major ones
+  Piece pieces_[kMostPieces];
+  int piece_count_ = 0;  // 0: row-major
 };
 
 }  // namespace heed

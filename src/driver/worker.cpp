@@ -15,30 +15,28 @@ std::size_t float_bytes(std::int64_t floats) { return static_cast<std::size_t>(f
 
 }  // namespace
 
-void Worker::run(std::int64_t item) {
-  set_tile(item / plan_.parts);
-  set_rows();
+void Worker::run(std::int64_t index) {
+  set_item(run_.schedule.item(problem_, index));
   load_queries();
-  const std::int64_t part = item % plan_.parts;
-  const std::int64_t splits = (sequence_.keys + kSplit - 1) / kSplit;
-  for (std::int64_t split = splits * part / plan_.parts; split < splits * (part + 1) / plan_.parts; ++split) {
+  const std::int64_t parts = item_.parts;
+  if (parts == 1) load_start();
+  for (std::int64_t split = splits() * item_.part / parts; split < splits() * (item_.part + 1) / parts; ++split) {
     run_split(split * kSplit, least((split + 1) * kSplit, sequence_.keys));
     for (std::int64_t r = 0; r < rows_; ++r) end_split(r, split);
   }
-  if (plan_.parts > 1) return;
+  if (parts > 1) return;
   for (std::int64_t r = 0; r < rows_; ++r) finish_row(r, all_any()[r] != 0 ? all_o(r) : nullptr);
 }
 
-void Worker::fold(std::int64_t tile) {
-  set_tile(tile);
-  set_rows();
+void Worker::fold(std::int64_t index) {
+  set_item(run_.schedule.fold(problem_, index));
   if (args_.inspect.data != nullptr) load_queries();
-  const std::int64_t splits = (sequence_.keys + kSplit - 1) / kSplit;
+  load_start();
   float* m = memory_ + at_.all_m;
   float* l = memory_ + at_.all_l;
   for (std::int64_t r = 0; r < rows_; ++r) {
-    float* all = nullptr;  // the first state that isn't empty takes in the others
-    for (std::int64_t split = 0; split < splits; ++split) {
+    float* all = all_any()[r] != 0 ? all_o(r) : nullptr;  // the first state that isn't empty takes in the others
+    for (std::int64_t split = 0; split < splits(); ++split) {
       float* state = stored(r, split);
       if (state[2] == 0.0f) continue;
       if (all == nullptr) {
@@ -53,35 +51,28 @@ void Worker::fold(std::int64_t tile) {
   }
 }
 
-// Tiles are counted sequence by sequence, in each by kv head, then by query. Items come in rising order, so the search
-// for the sequence goes on from the last one.
-void Worker::set_tile(std::int64_t tile) {
-  if (!sequence_known_ || tile < first_tile_) {
-    sequence_ = problem_.sequence(0);
-    first_tile_ = 0;
-    sequence_known_ = true;
-  }
-  std::int64_t per_head = plan_.tiles_of(sequence_);
-  if (args_.q_indptr.data == nullptr) {
-    const std::int64_t b = tile / (per_head * args_.Hkv);
-    if (b != sequence_.b) sequence_ = problem_.sequence(b);
-    first_tile_ = b * per_head * args_.Hkv;
-  }
-  while (tile >= first_tile_ + per_head * args_.Hkv) {
-    first_tile_ += per_head * args_.Hkv;
-    sequence_ = problem_.sequence(sequence_.b + 1);
-    per_head = plan_.tiles_of(sequence_);
-  }
-  tile_ = tile;
-  kv_head_ = (tile - first_tile_) / per_head;
-  query_begin_ = (tile - first_tile_) % per_head * plan_.queries;
-  rows_ = (least(query_begin_ + plan_.queries, sequence_.queries) - query_begin_) * problem_.group;
-}
-
-void Worker::set_rows() {
+void Worker::set_item(const Item& item) {
+  if (!sequence_known_ || sequence_.b != item.b) sequence_ = problem_.sequence(item.b);
+  sequence_known_ = true;
+  item_ = item;
+  rows_ = item.row_end - item.row_begin;
+  folded_ = splits() > 1 || problem_.start.m != nullptr;
   for (std::int64_t r = 0; r < rows_; ++r) {
     row_keys()[r] = problem_.keys_of(sequence_, query_of(r));
     all_any()[r] = 0;
+  }
+}
+
+// The caller's state is the first to join, empty or not: an empty one is the identity.
+void Worker::load_start() {
+  const heed_state& start = problem_.start;
+  if (start.m == nullptr) return;
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const std::int64_t head = head_of(r), i = query_of(r), at = problem_.state_at(sequence_, start, head, i);
+    memory_[at_.all_m + r] = start.m[at];
+    memory_[at_.all_l + r] = start.l[at];
+    std::memcpy(all_o(r), problem_.state_o(sequence_, start, head, i), float_bytes(args_.Dv));
+    all_any()[r] = 1;
   }
 }
 
@@ -113,7 +104,7 @@ void Worker::run_block(std::int64_t begin, std::int64_t end) {
     bool any = false;
     for (std::int64_t i = r; i < r + rows && !any; ++i) any = reaches(i, begin, end);
     if (!any) continue;
-    if (!loaded) block_.load(sequence_, kv_head_, begin, end, rows_ > kFewRows);
+    if (!loaded) block_.load(sequence_, item_.kv_head, begin, end, rows_ > kFewRows);
     loaded = true;
     run_rows(r, static_cast<std::int32_t>(rows));
   }
@@ -224,7 +215,7 @@ void Worker::call_back(std::int64_t r0, std::int32_t rows) {
 void Worker::end_split(std::int64_t r, std::int64_t split) {
   const float m = part_m()[r];
   const float l = sum_lanes(memory_ + at_.part_lanes + r * kPanel);
-  if (plan_.parts > 1) {
+  if (item_.parts > 1) {
     float* state = stored(r, split);
     state[0] = m;
     state[1] = l;
@@ -239,7 +230,7 @@ void Worker::end_split(std::int64_t r, std::int64_t split) {
     all_any()[r] = 1;
     *all_m = m;
     *all_l = l;
-    if (plan_.splits > 1) std::memcpy(all_o(r), part_o(r), float_bytes(at_.o_row));
+    if (folded_) std::memcpy(all_o(r), part_o(r), float_bytes(at_.o_row));
   } else {
     table_.merge[f32](all_m, all_l, all_o(r), m, l, part_o(r), args_.Dv);
   }
@@ -255,6 +246,11 @@ void Worker::finish_row(std::int64_t r, const float* o) {
     l = 0.0f;
     std::memset(part_o(r), 0, float_bytes(at_.o_row));
     o = part_o(r);
+  }
+  if (const heed_state& end = problem_.end; end.m != nullptr) {
+    const std::int64_t at = problem_.state_at(sequence_, end, head, i);
+    store_state(table_, m, l, o, end.m + at, end.l + at, problem_.state_o(sequence_, end, head, i), args_.Dv);
+    return;
   }
   table_.finish[args_.out.type](m, l, o, sink, problem_.out_row(sequence_, head, i),
                                 problem_.lse_at(sequence_, head, i), args_.Dv);
@@ -276,7 +272,7 @@ void Worker::inspect_row(std::int64_t r, float m, float l, float sink) {
 
   for (std::int64_t begin = 0; begin < sequence_.keys; begin += kBlock) {
     const std::int64_t end = least(begin + kBlock, sequence_.keys);
-    block_.load(sequence_, kv_head_, begin, end, false);
+    block_.load(sequence_, item_.kv_head, begin, end, false);
     Attended& keys = attended()[0];
     keys = block_.present();
     Attended shown = keys;

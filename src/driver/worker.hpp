@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "dispatch/table.hpp"
+#include "driver/attention.hpp"
 #include "driver/block.hpp"
 #include "plan/plan.hpp"
 
@@ -11,27 +12,27 @@ namespace heed {
 
 class Worker {
  public:
-  Worker(const Problem& problem, const Plan& plan, const dispatch::Table& table, float* memory, float* states)
-      : problem_(problem),
-        args_(problem.args),
-        plan_(plan),
-        table_(table),
-        at_(plan.layout),
+  Worker(const heed_run& run, float* memory)
+      : run_(run),
+        problem_(run.problem),
+        args_(run.problem.args),
+        plan_(run.plan),
+        table_(*run.table),
+        at_(run.plan.layout),
         memory_(memory),
-        states_(states),
-        block_(problem, plan.layout, table, memory),
+        block_(run.problem, run.plan.layout, *run.table, memory),
         masks_(args_.mask_kind != HEED_NO_MASK || args_.mask_callback != nullptr || args_.bias.data != nullptr ||
                args_.score_callback != nullptr) {}
 
   void run(std::int64_t item);
 
-  // Folds the stored states of one tile and finishes its rows.
-  void fold(std::int64_t tile);
+  // Folds the stored states of one item's rows and finishes them.
+  void fold(std::int64_t index);
 
  private:
-  void set_tile(std::int64_t tile);
-  void set_rows();
+  void set_item(const Item& item);
   void load_queries();
+  void load_start();
   void run_split(std::int64_t begin, std::int64_t end);
   void run_block(std::int64_t begin, std::int64_t end);
   void run_rows(std::int64_t r0, std::int32_t rows);
@@ -48,9 +49,12 @@ class Worker {
            args_.bias.data != nullptr;
   }
 
-  // Row r is query token r / group, head r % group of the kv head's group.
-  std::int64_t query_of(std::int64_t r) const { return query_begin_ + r / problem_.group; }
-  std::int64_t head_of(std::int64_t r) const { return kv_head_ * problem_.group + r % problem_.group; }
+  // Row r of the item is a row of the stacked ones: all heads of the kv head's group, query token by query token.
+  std::int64_t query_of(std::int64_t r) const { return (item_.row_begin + r) / problem_.group; }
+  std::int64_t head_of(std::int64_t r) const {
+    return item_.kv_head * problem_.group + (item_.row_begin + r) % problem_.group;
+  }
+  std::int64_t splits() const { return (sequence_.keys + kSplit - 1) / kSplit; }
 
   template <class T>
   T* buffer(std::int64_t floats) const {
@@ -60,8 +64,8 @@ class Worker {
   float* s(std::int64_t i) const { return memory_ + at_.s + i * at_.s_row; }
   float* part_m() const { return memory_ + at_.part_m; }
   float* part_o(std::int64_t r) const { return memory_ + at_.part_o + r * at_.o_row; }
-  float* all_o(std::int64_t r) const {  // with one split nothing is folded: its state is the row's
-    return plan_.splits > 1 ? memory_ + at_.all_o + r * at_.o_row : part_o(r);
+  float* all_o(std::int64_t r) const {  // where nothing is folded, the only split's state is the row's
+    return folded_ ? memory_ + at_.all_o + r * at_.o_row : part_o(r);
   }
   KeyRange* row_keys() const { return buffer<KeyRange>(at_.row_keys); }
   std::int32_t* part_any() const { return buffer<std::int32_t>(at_.part_any); }
@@ -70,23 +74,25 @@ class Worker {
   std::int32_t* span_begin() const { return buffer<std::int32_t>(at_.begin); }
   std::int32_t* span_end() const { return buffer<std::int32_t>(at_.end); }
   float* stored(std::int64_t r, std::int64_t split) const {
-    return states_ + ((tile_ * plan_.rows + r) * plan_.splits + split) * plan_.state_row;
+    const std::int64_t row = item_.kv_head * sequence_.queries * problem_.group + item_.row_begin + r;
+    return run_.states + (item_.first_state + row * splits() + split) * plan_.state_row;
   }
 
+  const heed_run& run_;
   const Problem& problem_;
   const heed_attention_args& args_;
   const Plan& plan_;
   const dispatch::Table& table_;
   const Layout& at_;
   float* memory_;
-  float* states_;
   Block block_;
   const bool masks_;  // more than ranges decides or asks which keys are attended
 
-  std::int64_t tile_ = 0, kv_head_ = 0, query_begin_ = 0, rows_ = 0;
+  Item item_{};
   Sequence sequence_{};
-  std::int64_t first_tile_ = 0;  // of the sequence at hand
   bool sequence_known_ = false;
+  std::int64_t rows_ = 0;
+  bool folded_ = false;  // more than one state joins in a row's
 };
 
 }  // namespace heed

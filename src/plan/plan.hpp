@@ -1,5 +1,6 @@
-// Decides once per problem: how the rows are cut into work items, and how much memory a worker needs. Nothing here
-// changes a bit of the result.
+// Decides how a problem is worked on: how many rows an item has and where a worker's buffers lie (the plan, once per
+// shape), and how the rows and keys of one call are cut into items (the schedule, once per call). Nothing here changes
+// a bit of the result.
 #pragma once
 
 #include <cstddef>
@@ -19,26 +20,68 @@ struct Layout {
   std::int64_t floats;  // in all
 };
 
-struct Plan {
-  std::int64_t sequences;  // B
-  std::int64_t queries;    // query tokens of one item at most: all heads of a group share one pass over K and V
-  std::int64_t rows;       // queries * group
-  std::int64_t tile_rows;  // rows whose score tile is worked on at a time
-  std::int64_t tiles;      // (sequence, kv head, query tile) triples
-  std::int64_t splits;     // of the longest sequence's keys
-  std::int64_t parts;      // ranges of splits that are separate work items; 1: an item runs to the end of its rows
-  std::int64_t workers;
-  Layout layout;
-  std::int64_t state_row;                 // floats of one stored state: m, l, empty or not, o
-  std::size_t worker_bytes, state_bytes;  // state_bytes: of all split states, only if parts > 1
+// What a plan looks at: the shape of a problem, or the largest of many.
+struct Shape {
+  std::int64_t B, Hq, Hkv, Lq, Lkv, D, Dv;
+  std::int64_t page_size;  // 0: not paged
+  heed_type k_type, v_type;
+  std::int32_t threads;
+};
+Shape shape_of(const heed_attention_args& args);
 
-  std::int64_t items() const { return tiles * parts; }
-  std::int64_t tiles_of(const Sequence& s) const { return (s.queries + queries - 1) / queries; }  // per kv head
+struct Plan {
+  Shape shape;
+  std::int64_t rows;       // of one item at most: query rows, those of all heads that share a kv head stacked
+  std::int64_t tile_rows;  // rows whose score tile is worked on at a time
+  Layout layout;
+  std::int64_t state_row;     // floats of one stored state: m, l, empty or not, o
+  std::int64_t worker_bytes;  // of one worker's buffers
+  std::int64_t shares_bytes;  // of the schedule's table, where a sequence's share is not the same for all
+  std::int64_t state_bytes;   // of the split states, at most
+  bool too_large;             // these or their sum are no size that memory can have
+
+  std::int64_t bytes() const { return shares_bytes + shape.threads * worker_bytes + state_bytes; }
 };
 
 // K and V of an item with more rows than these are copied into panels first; fewer rows use them where they lie.
 inline constexpr std::int64_t kFewRows = 8;
 
-Plan make_plan(const Problem& problem);
+inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
+Plan make_plan(const Shape& shape);
+
+// A sequence's part of the work: its items, its folds and the room for its states follow those of the sequences before.
+struct Share {
+  std::int64_t first_item, first_fold, first_state;
+  std::int64_t parts;  // ranges of splits that are separate items; 1: an item runs to the end of its rows
+};
+
+// What one item, or one fold, is about.
+struct Item {
+  std::int64_t b, kv_head;
+  std::int64_t row_begin, row_end;  // of the stacked rows: row r is query token r / group, head r % group of the group
+  std::int64_t part, parts;
+  std::int64_t first_state;  // of the sequence
+};
+
+struct Schedule {
+  std::int64_t sequences;
+  std::int64_t rows;  // of an item: plan.rows, or fewer while threads would be idle
+  std::int64_t items, folds;
+  std::int64_t states;         // stored ones, if sequences are cut
+  Share uniform;               // without shares: every sequence's, and how many items each has
+  std::int64_t uniform_tiles;  // per kv head
+  const Share* shares;         // [sequences + 1], or null
+
+  Item item(const Problem& problem, std::int64_t index) const;
+  Item fold(const Problem& problem, std::int64_t index) const;
+
+ private:
+  std::int64_t share_with(std::int64_t index, std::int64_t Share::*first) const;
+};
+
+// shares: room for B + 1 of them if needs_shares.
+bool needs_shares(const Problem& problem, const Plan& plan);
+Schedule make_schedule(const Problem& problem, const Plan& plan, Share* shares);
 
 }  // namespace heed

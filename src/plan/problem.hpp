@@ -27,6 +27,7 @@ struct KeyRange {
 // blocks and splits.
 struct Sequence {
   std::int64_t b;
+  std::int64_t row;           // of the tables
   std::int64_t queries;       // its own Lq
   std::int64_t q_token;       // token of row 0 in q, out and lse
   std::int64_t kv_token;      // token of slot 0 in k and v
@@ -40,6 +41,7 @@ struct Problem {
   heed_attention_args args;  // as the caller gave it, newer fields zero
   std::int64_t group;        // query heads per kv head
   float scale;
+  heed_state start{}, end{};      // with their strides; m null: none
   const float* scores = nullptr;  // [Lq][Lkv], already there (attend): q and k are not used then
   std::int64_t scores_row = 0;
 
@@ -48,13 +50,14 @@ struct Problem {
   Sequence sequence(std::int64_t b) const {
     Sequence s{};
     s.b = b;
+    s.row = index_or(args.table_rows, b, b);
     s.queries = args.q_indptr.data == nullptr ? args.Lq : index_at(args.q_indptr, b + 1) - index_at(args.q_indptr, b);
     s.q_token = index_or(args.q_indptr, b, 0);
     s.kv_token = index_or(args.kv_indptr, b, 0);
     const std::int64_t room = args.kv_indptr.data == nullptr ? args.Lkv : index_at(args.kv_indptr, b + 1) - s.kv_token;
-    s.begin = index_or(args.key_begin, b, 0);
-    s.keys = index_or(args.kv_lengths, b, room) - s.begin;
-    s.key_position = index_or(args.key_offset, b, 0);
+    s.begin = index_or(args.key_begin, s.row, 0);
+    s.keys = index_or(args.kv_lengths, s.row, room) - s.begin;
+    s.key_position = index_or(args.key_offset, s.row, 0);
     s.position = args.alignment == HEED_TOP_LEFT  ? 0
                  : args.alignment == HEED_OFFSETS ? args.offsets[b]
                                                   : s.key_position + s.keys - s.queries;
@@ -77,16 +80,20 @@ struct Problem {
     return keys;
   }
 
+  // The page that slot `slot` lies in; -1: it isn't there.
+  std::int64_t page_of(const Sequence& s, std::int64_t slot) const {
+    const std::int64_t entry = slot / args.page_size;
+    return args.block_table.data != nullptr ? index_at(args.block_table, s.row * args.block_table_stride + entry)
+                                            : index_at(args.page_indices, index_at(args.page_indptr, s.row) + entry);
+  }
+
   // Where slot `slot` of a key or value tensor lies, and how many slots follow at the token stride. Null: its page
   // isn't there.
   const char* slot(const heed_tensor& t, const Sequence& s, std::int64_t head, std::int64_t slot,
                    std::int64_t* run) const {
     std::int64_t element = head * t.stride_head;
     if (paged()) {
-      const std::int64_t entry = slot / args.page_size, within = slot % args.page_size;
-      const std::int64_t page = args.block_table.data != nullptr
-                                    ? index_at(args.block_table, s.b * args.block_table_stride + entry)
-                                    : index_at(args.page_indices, index_at(args.page_indptr, s.b) + entry);
+      const std::int64_t page = page_of(s, slot), within = slot % args.page_size;
       *run = args.page_size - within;
       if (page < 0) return nullptr;
       element += page * t.stride_batch + within * t.stride_token;
@@ -115,6 +122,13 @@ struct Problem {
   float* lse_at(const Sequence& s, std::int64_t h, std::int64_t i) const {
     if (args.lse == nullptr) return nullptr;
     return args.lse + row_offset(args.lse_stride_batch, args.lse_stride_head, args.lse_stride_token, s, h, i);
+  }
+  // A row of a state: its sequence is the batch entry, or its token among all of a ragged batch.
+  std::int64_t state_at(const Sequence& s, const heed_state& t, std::int64_t h, std::int64_t i) const {
+    return row_offset(t.stride_batch, t.stride_head, t.stride_token, s, h, i);
+  }
+  float* state_o(const Sequence& s, const heed_state& t, std::int64_t h, std::int64_t i) const {
+    return t.o + row_offset(t.o_stride_batch, t.o_stride_head, t.o_stride_token, s, h, i);
   }
   // Bias, mask and inspection are indexed by sequence, row and slot, in every layout.
   const char* bias_row(const Sequence& s, std::int64_t h, std::int64_t i, std::int64_t slot) const {
