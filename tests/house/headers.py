@@ -24,6 +24,7 @@ for compiler in found.values():
             language = 'c' if standard in ('c99', 'c11') else 'c++'
             command = [compiler, '-x', language, '-std=' + standard, '-Wall', '-Wextra', '-Wpedantic', '-Werror',
                        '-I', include, '-fsyntax-only', '-H', '-']
+            command += ['-fopenmp'] if header.name == 'openmp.h' else []
             run = subprocess.run(command, input=f'#include "{header.relative_to(include)}"\n', text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
             reached = [line for line in run.stdout.splitlines() if line.startswith('.') and 'xsimd' in line]

@@ -1,0 +1,312 @@
+// Plans: one plan, many runs, in the caller's workspace and on the caller's threads, with the bits of heed_attention.
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include "engine_problem.hpp"
+#include "executors.hpp"
+
+namespace heed::test {
+namespace {
+
+// Exactly as large as the plan says, between canaries, full of NaN.
+class Workspace {
+ public:
+  explicit Workspace(const Plan& plan) : bytes_(plan.workspace_bytes()) {
+    memory_.reset(static_cast<unsigned char*>(std::aligned_alloc(64, (bytes_ + 2 * kFence + 63) / 64 * 64)));
+    std::fill_n(memory_.get(), bytes_ + 2 * kFence, kCanary);
+  }
+  void* data() { return memory_.get() + kFence; }
+  std::size_t bytes() const { return bytes_; }
+  bool intact() const {
+    bool intact = true;
+    for (std::size_t i = 0; i < kFence; ++i) {
+      intact = intact && memory_[i] == kCanary && memory_[kFence + bytes_ + i] == kCanary;
+    }
+    return intact;
+  }
+
+ private:
+  static constexpr std::size_t kFence = 256;
+  static constexpr unsigned char kCanary = 0xFF;
+  struct Free {
+    void operator()(unsigned char* memory) const { std::free(memory); }
+  };
+  std::size_t bytes_;
+  std::unique_ptr<unsigned char[], Free> memory_;
+};
+
+std::string run_items(EngineProblem& p, const Plan& plan, Workspace& workspace, int order, int threads) {
+  Run run;
+  const Status status = plan.begin(p.args, workspace.data(), workspace.bytes(), &run);
+  REQUIRE(std::string(status.message()) == "");
+  for (std::int32_t phase = 0; phase < Run::kPhases; ++phase) {
+    const std::int64_t items = run.items(phase);
+    if (order < 2) {  // one thread, forwards or backwards
+      for (std::int64_t n = 0; n < items; ++n) {
+        REQUIRE(run.item(phase, order == 0 ? n : items - 1 - n, 0) == HEED_OK);
+      }
+      continue;
+    }
+    std::atomic<std::int64_t> next{0};
+    std::vector<std::thread> pool;
+    for (int t = 0; t < threads; ++t) {
+      pool.emplace_back([&, t] {
+        for (std::int64_t n = next++; n < items; n = next++) run.item(phase, n, t);
+      });
+    }
+    for (std::thread& thread : pool) thread.join();
+  }
+  return p.take();
+}
+
+TEST_CASE("one plan serves every smaller problem, with the bits of the plain call", "[engine][plan][I1]") {
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto between = [&](std::int64_t low, std::int64_t high) {
+      return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
+    };
+    EngineShape most;
+    most.B = between(1, 4);
+    most.Hkv = between(1, 2);
+    most.Hq = most.Hkv * (seed % 8 == 0 ? 300 : between(1, 5));
+    most.Lq = between(1, seed % 3 == 0 ? 300 : 12);
+    most.Lkv = between(1, 3000);
+    most.D = between(1, 20);
+    most.Dv = between(1, 20);
+    if (most.Hq > 100) most.Lq = 2, most.Lkv = 600;
+    const std::int32_t threads = static_cast<std::int32_t>(between(1, 16));
+    INFO("seed " << seed << ", threads " << threads);
+    for_each_row([&](const Table& row) {
+      const ForcedRow forced(row);
+      AttentionArgs largest;
+      largest.B = most.B;
+      largest.Hq = most.Hq;
+      largest.Hkv = most.Hkv;
+      largest.Lq = most.Lq;
+      largest.Lkv = most.Lkv;
+      largest.D = most.D;
+      largest.Dv = most.Dv;
+      largest.executor.threads = threads;
+      Plan plan;
+      const Status made = plan.make(largest);
+      REQUIRE(std::string(made.message()) == "");
+      Workspace workspace(plan);
+      for (int n = 0; n < 3; ++n) {
+        EngineShape shape = most;
+        if (n > 0) {
+          shape.B = between(1, most.B);
+          shape.Lq = between(0, most.Lq);
+          shape.Lkv = between(0, most.Lkv);
+        }
+        EngineProblem p(shape, seed * 10 + static_cast<std::uint64_t>(n));
+        std::vector<std::int64_t> lengths;
+        for (std::int64_t b = 0; b < shape.B; ++b)
+          lengths.push_back(random() % 3 == 0 ? between(0, shape.Lkv) : shape.Lkv);
+        if (n != 1) p.args.kv_lengths = {lengths.data(), HEED_INT64};
+        p.args.causal = static_cast<std::int32_t>(between(0, 1));
+        const std::string expected = p.run();
+        for (int order = 0; order < 3; ++order) {
+          const bool same = run_items(p, plan, workspace, order, threads) == expected;
+          CHECK(same);
+        }
+        std::int32_t of_executor = threads;
+        if (threads > 1) p.args.executor = {on_threads, &of_executor, threads};
+        REQUIRE(plan.run(p.args, workspace.data(), workspace.bytes()).ok());
+        const bool same = p.take() == expected;
+        CHECK(same);
+        CHECK(workspace.intact());
+      }
+    });
+  }
+}
+
+TEST_CASE("one plan, many threads at once, each with its workspace", "[engine][plan]") {
+  EngineProblem first({2, 4, 2, 20, 700, 16, 24}, 3);
+  Plan plan;
+  REQUIRE(plan.make(first.args).ok());
+  const std::string expected = first.run();
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 8; ++t) {
+    callers.emplace_back([&] {
+      EngineProblem p({2, 4, 2, 20, 700, 16, 24}, 3);
+      Workspace workspace(plan);
+      for (int n = 0; n < 10; ++n) {
+        const Status status = plan.run(p.args, workspace.data(), workspace.bytes());
+        if (!status.ok() || p.take() != expected || !workspace.intact()) ++wrong;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  CHECK(wrong == 0);
+}
+
+// Without cutting, one long sequence would keep one thread busy while the others wait.
+TEST_CASE("the longest item is a small share of the work", "[engine][plan]") {
+  const std::int32_t threads = 8;
+  AttentionArgs largest;
+  largest.B = 65;
+  largest.Hq = 8;
+  largest.Hkv = 2;
+  largest.Lq = 1;
+  largest.Lkv = 65536;
+  largest.D = largest.Dv = 4;
+  largest.executor.threads = threads;
+  Plan plan;
+  REQUIRE(plan.make(largest).ok());
+  Workspace workspace(plan);
+  EngineProblem p({65, 8, 2, 1, 0, 4, 4});
+  p.args.Lkv = 65536;  // all sequences read the same keys
+  const Floats keys(65536 * 4, 0.5f);
+  p.args.k = {keys.data(), 0, 0, 4, HEED_F32};
+  p.args.v = {keys.data(), 0, 0, 4, HEED_F32};
+  std::vector<std::int64_t> lengths(65, 512);
+  lengths[30] = 65536;
+  p.args.kv_lengths = {lengths.data(), HEED_INT64};
+  Run run;
+  REQUIRE(plan.begin(p.args, workspace.data(), workspace.bytes(), &run).ok());
+  CHECK(run.items(0) >= 2 * 65 + 2 * (threads - 1));  // the long sequence's two kv heads are cut
+  CHECK(run.items(1) == 2);
+  lengths.assign(65, 512);
+  REQUIRE(plan.begin(p.args, workspace.data(), workspace.bytes(), &run).ok());
+  CHECK(run.items(0) == 2 * 65);
+  CHECK(run.items(1) == 0);
+
+  EngineProblem one({1, 1, 1, 1, 65536, 4, 4});
+  REQUIRE(plan.make(largest).ok());
+  largest.B = largest.Hq = largest.Hkv = 1;
+  REQUIRE(plan.make(largest).ok());
+  Workspace small(plan);
+  REQUIRE(plan.begin(one.args, small.data(), small.bytes(), &run).ok());
+  CHECK(run.items(0) == 4 * threads);
+  CHECK(run.items(1) == 1);
+}
+
+TEST_CASE("executors that run a task twice, or more tasks than asked for, do no harm", "[engine][plan]") {
+  EngineProblem p({1, 4, 2, 30, 1500, 8, 9}, 21);
+  const std::string expected = p.run();
+  const auto twice = [](void*, std::int64_t count, Task task, void* context) {
+    for (std::int64_t t = 0; t < count + 3; ++t) {
+      task(context, t);
+      task(context, t);
+    }
+  };
+  const auto crowded = [](void*, std::int64_t count, Task task, void* context) {
+    std::vector<std::thread> pool;
+    for (std::int64_t t = 0; t < 3 * count; ++t) pool.emplace_back([=] { task(context, t % count); });
+    for (std::thread& thread : pool) thread.join();
+  };
+  for (int n = 0; n < 20; ++n) {
+    p.args.executor = {n % 2 == 0 ? +twice : +crowded, nullptr, 4};
+    const bool same = p.run() == expected;
+    REQUIRE(same);
+  }
+}
+
+TEST_CASE("a plan says what it chose", "[engine][plan]") {
+  EngineProblem p({1, 8, 2, 1, 4096, 64, 64});
+  p.args.executor.threads = 4;
+  for_each_row([&](const Table& row) {
+    const ForcedRow forced(row);
+    Plan plan;
+    REQUIRE(plan.make(p.args).ok());
+    std::string text(plan.describe(nullptr, 0), '?');
+    REQUIRE(plan.describe(text.data(), text.size()) == text.size());
+    CHECK(text.find(std::string("row ") + row.name + ",") != std::string::npos);
+    CHECK(text.find("arithmetic " + std::to_string(arithmetic()) + ": panel 16, block 128, split 512") !=
+          std::string::npos);
+    CHECK(text.find(row.fma ? "fused" : "separate") != std::string::npos);
+    CHECK(text.find("8 query heads on 2 kv heads") != std::string::npos);
+    CHECK(text.find("workspace " + std::to_string(plan.workspace_bytes()) + " bytes") != std::string::npos);
+    char part[9];
+    std::fill_n(part, 9, '#');
+    CHECK(plan.describe(part, 8) == text.size());
+    CHECK(std::string(part) == text.substr(0, 7));
+    CHECK(part[8] == '#');
+  });
+}
+
+TEST_CASE("plans refuse what they were not made for, and write nothing", "[engine][plan][arguments]") {
+  EngineProblem p({2, 4, 2, 3, 40, 8, 9}, 31);
+  p.take();
+  const std::string before = p.take();
+  Plan plan, unmade;
+  CHECK(unmade.workspace_bytes() == 0);
+  REQUIRE(plan.make(p.args).ok());
+  Workspace workspace(plan);
+  const auto refused = [&](const Status& status, const std::string& start) {
+    CHECK(status.code() == HEED_INVALID_ARGUMENT);
+    CHECK(std::string(status.message()).rfind(start, 0) == 0);
+    const bool untouched = p.take() == before;
+    CHECK(untouched);
+  };
+  const auto with = [&](void (*change)(AttentionArgs&)) {
+    AttentionArgs args = p.args;
+    change(args);
+    return plan.run(args, workspace.data(), workspace.bytes());
+  };
+  refused(with([](AttentionArgs& a) { a.B = 3; }), "B: is 3, the plan was made for at most 2");
+  refused(with([](AttentionArgs& a) { a.Lq = 4; }), "Lq: is 4");
+  refused(with([](AttentionArgs& a) { a.Lkv = 41; }), "Lkv: is 41");
+  refused(with([](AttentionArgs& a) { a.Hq = 2; }), "Hq: is 2, the plan was made for 4");
+  refused(with([](AttentionArgs& a) { a.Hkv = 1; }), "Hkv: is 1");
+  refused(with([](AttentionArgs& a) { a.D = 7; }), "D: is 7");
+  refused(with([](AttentionArgs& a) { a.Dv = 8; }), "Dv: is 8");
+  refused(with([](AttentionArgs& a) { a.k.type = HEED_F16; }), "k.type: is 1, the plan was made for 0");
+  refused(with([](AttentionArgs& a) { a.v.type = HEED_BF16; }), "v.type: is 2");
+  refused(with([](AttentionArgs& a) { a.q.type = HEED_F16; }), "q.type: is 1");
+  refused(with([](AttentionArgs& a) { a.out.type = HEED_F16; }), "out.type: is 1");
+  refused(with([](AttentionArgs& a) { a.executor = {last_first, nullptr, 2}; }), "executor.threads: is 2");
+  refused(with([](AttentionArgs& a) {
+            static const std::int64_t table[2] = {0, 0};
+            a.block_table = {table, HEED_INT64};
+            a.block_table_stride = 1;
+            a.page_size = 40;
+            a.page_count = 1;
+          }),
+          "page_size: is 40, the plan was made for 0");
+  refused(with([](AttentionArgs& a) { a.softcap = -1.0f; }), "softcap:");
+  refused(plan.run(p.args, nullptr, workspace.bytes()), "workspace: is null");
+  refused(plan.run(p.args, static_cast<char*>(workspace.data()) + 8, workspace.bytes()), "workspace: the address");
+  refused(plan.run(p.args, workspace.data(), workspace.bytes() - 1), "workspace_bytes: is");
+  refused(unmade.run(p.args, workspace.data(), workspace.bytes()), "plan: is not made yet");
+  CHECK(workspace.intact());
+
+  AttentionArgs bad = p.args;
+  bad.Hkv = 3;
+  refused(unmade.make(bad), "Hq:");
+  bad = p.args;
+  bad.k.type = 9;
+  refused(unmade.make(bad), "k.type:");
+  bad = p.args;
+  bad.executor.threads = 1 << 20;
+  refused(unmade.make(bad), "executor.threads:");
+  bad = p.args;
+  bad.page_size = -1;
+  refused(unmade.make(bad), "page_size:");
+  bad.page_size = 24;
+  bad.kv_panels = 1;
+  refused(unmade.make(bad), "page_size: 24 is not a positive multiple of 16");
+  bad = p.args;  // a legal problem whose workspace no memory can hold
+  bad.B = std::int64_t{1} << 57;
+  bad.Hq = bad.Hkv = bad.Lq = bad.Lkv = bad.D = bad.Dv = 1;
+  refused(unmade.make(bad), "args: the workspace");
+
+  Run run;
+  REQUIRE(plan.begin(p.args, workspace.data(), workspace.bytes(), &run).ok());
+  CHECK(run.items(-1) == 0);
+  CHECK(run.items(2) == 0);
+  CHECK(run.item(0, run.items(0), 0) == HEED_INVALID_ARGUMENT);
+  CHECK(run.item(0, -1, 0) == HEED_INVALID_ARGUMENT);
+  CHECK(run.item(0, 0, 1) == HEED_INVALID_ARGUMENT);
+  CHECK(run.item(0, 0, -1) == HEED_INVALID_ARGUMENT);
+  CHECK(run.item(2, 0, 0) == HEED_INVALID_ARGUMENT);
+  CHECK(heed_run_items(nullptr, 0) == 0);
+}
+
+}  // namespace
+}  // namespace heed::test
