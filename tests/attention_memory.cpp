@@ -6,10 +6,12 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "attention_call.hpp"
 #include "attention_random.hpp"
+#include "engine_problem.hpp"
 #include "executors.hpp"
 #include "support/each_row.hpp"
 
@@ -118,6 +120,59 @@ TEST_CASE("small problems take no memory", "[attention][memory]") {
     CHECK(own_code == HEED_OK);
     CHECK(after == before);
     CHECK(allocator.taken == 0);
+  });
+}
+
+// Engines count on it: what a plan needs is in the workspace, what a cache needs in its own memory.
+TEST_CASE("plans and caches take no memory", "[engine][memory]") {
+  for_each_row([&](const Table& row) {
+    const ForcedRow forced(row);
+    EngineProblem p({3, 4, 2, 70, 1500, 40, 50});
+    std::vector<std::int64_t> lengths{1500, 3, 700};
+    p.args.kv_lengths = {lengths.data(), HEED_INT64};
+    p.args.causal = 1;
+    p.args.executor = {last_first, nullptr, 6};
+    Plan plan;
+    REQUIRE(plan.make(p.args).ok());
+    const std::unique_ptr<void, decltype(&std::free)> workspace(std::aligned_alloc(64, plan.workspace_bytes()),
+                                                                &std::free);
+    CacheConfig config;
+    config.Hkv = 2;
+    config.D = 40;
+    config.Dv = 50;
+    config.k_type = HEED_INT8;
+    config.v_type = HEED_F16;
+    config.page_count = 20;
+    config.max_sequences = 3;
+    const std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(64, config.bytes()), &std::free);
+    AttentionArgs cached = p.args;
+    heed_status status;
+    char text[2000];
+
+    const int before = g_allocations;
+    Plan here;
+    heed_code code = heed_plan_make(&p.args, const_cast<heed_plan*>(&here.raw()), &status);
+    here.describe(text, sizeof text);
+    code |= plan.run(p.args, workspace.get(), plan.workspace_bytes()).code();
+    Run run;
+    code |= plan.begin(p.args, workspace.get(), plan.workspace_bytes(), &run).code();
+    for (std::int32_t phase = 0; phase < Run::kPhases; ++phase) {
+      for (std::int64_t n = 0; n < run.items(phase); ++n) code |= run.item(phase, n, 0);
+    }
+    Cache cache;
+    code |= cache.create(config, memory.get(), config.bytes()).code();
+    std::int64_t sequence = 0, fork = 0;
+    code |= cache.open(&sequence).code();
+    code |= cache.append(sequence, p.args.k, p.args.v, 300).code();
+    code |= cache.fork(sequence, &fork).code();
+    code |= cache.append(fork, p.args.k, p.args.v, 1).code();
+    code |= cache.truncate(fork, 290).code();
+    code |= cache.drop(fork, 140).code();
+    code |= cache.bind(&fork, 1, &cached).code();
+    code |= cache.close(sequence).code();
+    const int after = g_allocations;
+    CHECK(code == HEED_OK);
+    CHECK(after == before);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "attention_call.hpp"
@@ -68,8 +69,14 @@ TEST_CASE("a call uses at most 16 KiB of stack", "[attention][memory]") {
   for_each_row([&](const Table& row) {
     const ForcedRow forced(row);
     Call call(problem, Layout::kHeadsFirst);
+    heed_plan plan;
+    REQUIRE(heed_plan_make(&call.args, &plan, nullptr) == HEED_OK);
+    const std::size_t bytes = heed_plan_workspace_bytes(&plan);
+    const std::unique_ptr<void, decltype(&std::free)> workspace(std::aligned_alloc(64, (bytes + 63) / 64 * 64),
+                                                                &std::free);
     const std::pair<const char*, std::function<void()>> calls[] = {
         {"attention", [&] { (void)heed_attention(&call.args, nullptr); }},
+        {"plan_run", [&] { (void)heed_plan_run(&plan, &call.args, workspace.get(), bytes, nullptr); }},
         {"attend", [&] { (void)heed_attend(&weights, &v, &sums, nullptr, nullptr); }},
         {"weighted_sum", [&] { (void)heed_weighted_sum(&weights, &v, nullptr, &sums, nullptr); }},
         {"softmax", [&] { heed_softmax(x.data(), out.data(), 5000); }},
