@@ -128,6 +128,15 @@ GuardedCall::GuardedCall(const heed_attention_args& from, kernel::Placement plac
   for (heed_index* array : {&args.kv_lengths, &args.key_begin, &args.key_offset}) move(*array, batch);
   for (heed_index* array : {&args.q_indptr, &args.kv_indptr}) move(*array, {{0, from.B + 1}});
   if (from.page_size > 0) move_pages();
+  args.allocator = {allocate, release, this};
+}
+
+void* GuardedCall::allocate(void* context, std::size_t bytes) {
+  constexpr std::size_t kAlignment = 64;
+  std::vector<bool> is_element(bytes, true);
+  is_element.resize((bytes + kAlignment - 1) / kAlignment * kAlignment, false);
+  const std::vector<unsigned char> contents(is_element.size(), 0xFF);  // every float in it is a NaN
+  return static_cast<GuardedCall*>(context)->arena_.scattered(contents, is_element, kAlignment, true);
 }
 
 Result GuardedCall::run() {

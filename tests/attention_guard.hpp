@@ -14,7 +14,8 @@ namespace heed::test {
 
 class GuardedCall {
  public:
-  // Copies all that `from` describes: of keys and values the slots that exist, of tables the entries that are read.
+  // Copies all that `from` describes: of keys and values the slots that exist, of tables the entries that are read. The
+  // call's own memory comes from here too.
   GuardedCall(const heed_attention_args& from, kernel::Placement placement);
   GuardedCall(const GuardedCall&) = delete;
   GuardedCall& operator=(const GuardedCall&) = delete;
@@ -38,6 +39,9 @@ class GuardedCall {
   template <class Tensor>
   Pieces rows_by_sequence(const Tensor& t, std::int64_t columns) const;
   Pieces slots(const heed_tensor& t, std::int64_t columns) const;
+
+  static void* allocate(void* context, std::size_t bytes);
+  static void release(void*, void*, std::size_t) {}
 
   const heed_attention_args from_;
   kernel::Arena arena_;

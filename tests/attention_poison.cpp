@@ -6,6 +6,7 @@
 
 #include "attention_coded.hpp"
 #include "attention_forms.hpp"
+#include "executors.hpp"
 #include "support/each_row.hpp"
 
 namespace heed::test {
@@ -117,6 +118,7 @@ TEST_CASE("H03: whatever surrounds what a row attends, with any options", "[atte
     INFO("seed " << seed << ": " << drawn.words);
     Call dense(drawn.numbers, Layout::kHeadsFirst);
     drawn.change(dense.args);
+    if (random.once_in(3)) dense.args.executor = {last_first, nullptr, 5};
     check_spoiled(dense.args, forms()[seed % forms().size()], *rows[seed % rows.size()],
                   random.between(0, drawn.numbers.B - 1), random.between(0, drawn.numbers.Hq - 1),
                   random.between(0, Lq - 1), random, random.between(0, 9));
