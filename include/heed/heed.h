@@ -8,7 +8,7 @@
  * i query row, j key. Sizes and strides count elements; where bytes are meant the name says bytes.
  *
  * Every option's zero is its default: a struct that is all zero but for struct_size asks for full attention at the
- * default scale.
+ * default scale. In the sources, examples/contract.md shows every option at work.
  */
 #ifndef HEED_HEED_H
 #define HEED_HEED_H
