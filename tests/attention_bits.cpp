@@ -58,7 +58,8 @@ struct Coverage {
     Problem problem;
     heed_status status;
     REQUIRE(api::make_problem(&call.args, &problem, &status) == HEED_OK);
-    const Plan plan = make_plan(shape_of(problem.args));
+    Plan plan;
+    make_plan(shape_of(problem.args), plan);
     const Sequence sequence = problem.sequence(0);
     count(kManyRows, plan.rows > heed::kFewRows);
     count(kFewRows, plan.rows <= heed::kFewRows);

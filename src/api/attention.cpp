@@ -15,13 +15,10 @@ heed_code heed_attention(const heed_attention_args* args, heed_status* status) n
   const heed_attention_args& a = run.problem.args;
   if (a.B == 0 || a.Hq == 0 || a.Lq == 0) return api::succeed(status);
 
-  run.plan = make_plan(shape_of(a));
+  make_plan(shape_of(a), run.plan);
   if (run.plan.too_large) return api::fail(status, HEED_OUT_OF_MEMORY, "allocator: the workspace has no size");
-  const Schedule schedule = make_schedule(run.problem, run.plan, nullptr);
-  const std::int64_t threads = run.plan.shape.threads,
-                     items = schedule.items > schedule.folds ? schedule.items : schedule.folds;
-  const std::int64_t workers = threads < items ? threads : items;
-  const auto bytes = static_cast<std::size_t>(run_bytes(run.problem, run.plan, schedule, workers));
+  std::int64_t workers = 0;
+  const auto bytes = static_cast<std::size_t>(schedule_run(run, &workers));
   api::Scratch scratch(a.allocator, bytes);
   if (scratch.data() == nullptr) {
     return api::fail(status, HEED_OUT_OF_MEMORY, "allocator: no memory for %zu bytes of workspace", bytes);

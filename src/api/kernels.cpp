@@ -125,12 +125,12 @@ heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_mat
   problem.scores = s->cols == 0 ? &kNoScores : static_cast<const float*>(s->data);
   problem.scores_row = rows_of(*s).stride;
   run.table = table;
-  run.plan = make_plan(shape_of(args));
-  const auto bytes =
-      static_cast<std::size_t>(run_bytes(problem, run.plan, make_schedule(problem, run.plan, nullptr), 1));
+  make_plan(shape_of(args), run.plan);
+  std::int64_t workers = 0;
+  const auto bytes = static_cast<std::size_t>(schedule_run(run, &workers));
   api::Scratch scratch(kDefaultAllocator, bytes);
   if (scratch.data() == nullptr) return out_of_memory(bytes, status);
-  begin_run(run, scratch.data(), 1);
+  begin_run(run, scratch.data(), workers);
   run_all(run);
   return api::succeed(status);
 }

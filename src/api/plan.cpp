@@ -85,6 +85,8 @@ heed_code begin(const heed_plan* plan, const heed_attention_args* args, void* wo
   if (const heed_code code = check_fit(data, problem.args, status); code != HEED_OK) return code;
   *run = new (workspace) heed_run{problem, data.plan, {}, data.table, nullptr, nullptr};
   if (problem.args.B != 0 && problem.args.Hq != 0 && problem.args.Lq != 0) {
+    std::int64_t workers = 0;
+    schedule_run(**run, &workers);
     begin_run(**run, static_cast<char*>(workspace) + kRunBytes, data.plan.shape.threads);
   }
   return api::succeed(status);
@@ -99,7 +101,8 @@ heed_code heed_plan_make(const heed_attention_args* args, heed_plan* plan, heed_
   if (plan == nullptr) return api::fail(status, HEED_INVALID_ARGUMENT, "plan: is null");
   heed_attention_args a;
   if (code = api::check_plan_args(args, &a, status); code != HEED_OK) return code;
-  const PlanData data{kMade, make_plan(shape_of(a)), table, a.q.type, a.out.type, a.kv_panels};
+  PlanData data{kMade, {}, table, a.q.type, a.out.type, a.kv_panels};
+  make_plan(shape_of(a), data.plan);
   if (data.plan.too_large) {
     return api::fail(status, HEED_INVALID_ARGUMENT, "args: the workspace of such a plan has no size");
   }

@@ -15,7 +15,8 @@ bool Checks::sizes() {
   }
   if (a_.D > kLargestDimension) return invalid("D: %" PRId64 " is more than 2^24", a_.D);
   if (a_.Dv > kLargestDimension) return invalid("Dv: %" PRId64 " is more than 2^24", a_.Dv);
-  return product("Lq", a_.Lq) || product("Lkv", a_.Lkv);
+  const bool small = ((a_.B | a_.Hq | a_.Hkv | a_.Lq | a_.Lkv | a_.D | a_.Dv) >> 15) == 0;  // four of them: below 2^60
+  return !small && (product("Lq", a_.Lq) || product("Lkv", a_.Lkv));
 }
 
 // All elements of a tensor of `length` tokens can be counted. The factor that makes them too many is named.
@@ -67,8 +68,10 @@ heed_code copy_args(const heed_attention_args* args, heed_attention_args* copy, 
                   i);
     }
   }
-  *copy = {};
-  std::memcpy(copy, args, size < sizeof *copy ? size : sizeof *copy);
+  std::size_t known = size < sizeof *copy ? size : sizeof *copy;
+  asm("" : "+r"(known));  // not a constant: the C library's memcpy is faster than what GCC puts in its place
+  std::memcpy(static_cast<void*>(copy), args, known);
+  std::memset(reinterpret_cast<unsigned char*>(copy) + known, 0, sizeof *copy - known);
   return HEED_OK;
 }
 
@@ -84,6 +87,9 @@ heed_code make_problem(const heed_attention_args* args, Problem* problem, heed_s
     a.lse_stride_head = ragged ? 1 : a.Lq;
     a.lse_stride_token = ragged ? a.Hq : 1;
   }
+  problem->scores = nullptr;
+  problem->has_start = a.start != nullptr;
+  problem->has_end = a.end != nullptr;
   if (a.start != nullptr) (void)check_state("start", a.start, &problem->start, nullptr);
   if (a.end != nullptr) (void)check_state("end", a.end, &problem->end, nullptr);
   problem->group = a.Hkv > 0 ? a.Hq / a.Hkv : 0;

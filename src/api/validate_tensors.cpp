@@ -50,7 +50,8 @@ bool Checks::keys(const char* name, const heed_tensor& t, heed_type last, std::i
   if (type(name, t.type, last)) return true;
   const bool ragged = a_.kv_indptr.data != nullptr;
   std::int64_t longest = 0;
-  for (std::int64_t b = 0; b < a_.B; ++b) longest = length(b) > longest ? length(b) : longest;
+  if (!ragged && a_.kv_lengths.data == nullptr) longest = a_.Lkv;
+  for (std::int64_t b = 0; b < a_.B && longest < a_.Lkv; ++b) longest = length(b) > longest ? length(b) : longest;
   if (no_keys() || longest == 0 || no_rows()) return false;
   const std::int64_t batches = paged() ? a_.page_count : ragged ? 1 : a_.B;
   const std::int64_t tokens = paged() ? a_.page_size : ragged ? index_at(a_.kv_indptr, a_.B) : a_.Lkv;

@@ -42,14 +42,18 @@ std::int64_t shares_bytes(const Problem& problem, const Plan& plan) {
 
 }  // namespace
 
-std::int64_t run_bytes(const Problem& problem, const Plan& plan, const Schedule& schedule, std::int64_t workers) {
-  return shares_bytes(problem, plan) + workers * plan.worker_bytes +
-         schedule.states * plan.state_row * static_cast<std::int64_t>(sizeof(float));
+std::int64_t schedule_run(heed_run& run, std::int64_t* workers) {
+  run.schedule = make_schedule(run.problem, run.plan, nullptr);
+  const std::int64_t threads = run.plan.shape.threads, items = run.schedule.items;
+  *workers = threads < items ? threads : items;
+  return shares_bytes(run.problem, run.plan) + *workers * run.plan.worker_bytes +
+         run.schedule.states * run.plan.state_row * static_cast<std::int64_t>(sizeof(float));
 }
 
 void begin_run(heed_run& run, void* memory, std::int64_t workers) {
-  Share* shares = needs_shares(run.problem, run.plan) ? static_cast<Share*>(memory) : nullptr;
-  run.schedule = make_schedule(run.problem, run.plan, shares);
+  if (needs_shares(run.problem, run.plan)) {
+    run.schedule = make_schedule(run.problem, run.plan, static_cast<Share*>(memory));
+  }
   run.workers = static_cast<char*>(memory) + shares_bytes(run.problem, run.plan);
   run.states = reinterpret_cast<float*>(run.workers + workers * run.plan.worker_bytes);
 }

@@ -19,11 +19,11 @@ struct heed_run {
 
 namespace heed {
 
-// Bytes of a run's memory. workers: how many run at a time.
-std::int64_t run_bytes(const Problem& problem, const Plan& plan, const Schedule& schedule, std::int64_t workers);
+// The schedule of a run whose problem, plan and table are set; how many workers it keeps busy, and the bytes that they
+// need.
+std::int64_t schedule_run(heed_run& run, std::int64_t* workers);
 
-// Fills in what is left of a run whose problem, plan and table are set. memory: run_bytes, or plan.bytes(); aligned to
-// 64 bytes.
+// Fills in what is left. memory: as many bytes, or plan.bytes(); aligned to 64 bytes.
 void begin_run(heed_run& run, void* memory, std::int64_t workers);
 
 void run_item(const heed_run& run, std::int32_t phase, std::int64_t item, std::int64_t worker);

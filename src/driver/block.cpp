@@ -207,7 +207,7 @@ void Block::run_pieces(const Tile& tile, std::int32_t first) {
 
 // Runs a tile over all value columns, key `first` on: whole panels where they lie or packed, the last partial one
 // through a copy that is filled up.
-void Block::run_tile(Tile tile, std::int32_t first) {
+void Block::run_tile(Tile& tile, std::int32_t first) {
   if (piece_count_ > 0 && !packed_) return run_pieces(tile, first);
   float* scratch = memory_ + at_.values;
   if (packed_) {
@@ -242,7 +242,18 @@ void Block::run_tile(Tile tile, std::int32_t first) {
 
 void Block::add_values(const float* p, std::int32_t rows, const std::int32_t* begin, const std::int32_t* end,
                        const float* alpha, float* o) {
-  Tile tile{p, at_.s_row, nullptr, 0, 0, o, at_.o_row, rows, 0, keys_count_, Tile::kUpdate, alpha, begin, end, false};
+  Tile tile;
+  tile.a = p;
+  tile.a_row = at_.s_row;
+  tile.c = o;
+  tile.c_row = at_.o_row;
+  tile.rows = rows;
+  tile.depth = keys_count_;
+  tile.mode = Tile::kUpdate;
+  tile.alpha = alpha;
+  tile.begin = begin;
+  tile.end = end;
+  tile.keys_are_columns = false;
   if (packed_ || piece_count_ <= 1) return run_tile(tile, 0);
   float* chains = memory_ + at_.gathered_values;  // the chain goes on from piece to piece
   std::memset(chains, 0, static_cast<std::size_t>(rows * at_.o_row) * sizeof(float));
@@ -266,9 +277,9 @@ void Block::add_attended_values(const float* p, const Attended& attended, float 
     std::int32_t run = 0;
     while (j + run < keys_count_ && on(j + run)) ++run;
     if (run > 0) {
-      run_tile({p + j, at_.s_row, nullptr, 0, 0, scratch, at_.o_row, 1, 0, run, Tile::kExtend, nullptr, nullptr,
-                nullptr, false},
-               j);
+      Tile tile{p + j, at_.s_row, nullptr,       0,       0,       scratch, at_.o_row, 1,
+                0,     run,       Tile::kExtend, nullptr, nullptr, nullptr, false};
+      run_tile(tile, j);
     }
     j += run > 0 ? run : 1;
   }

@@ -60,7 +60,7 @@ class Block {
   void exclude(std::int32_t begin, std::int32_t end);
   void load_panels(const Sequence& sequence, std::int64_t kv_head);
   void widen_panels();
-  void run_tile(Tile tile, std::int32_t first);
+  void run_tile(Tile& tile, std::int32_t first);  // sets what is said of B, and changes C
   void run_pieces(const Tile& tile, std::int32_t first);
   void update(const float* chain, float alpha, float* o);
   const char* value(std::int64_t j, std::int64_t d) const {

@@ -56,7 +56,7 @@ void Worker::set_item(const Item& item) {
   sequence_known_ = true;
   item_ = item;
   rows_ = item.row_end - item.row_begin;
-  folded_ = splits() > 1 || problem_.start.m != nullptr;
+  folded_ = splits() > 1 || problem_.has_start;
   for (std::int64_t r = 0; r < rows_; ++r) {
     row_keys()[r] = problem_.keys_of(sequence_, query_of(r));
     all_any()[r] = 0;
@@ -65,8 +65,8 @@ void Worker::set_item(const Item& item) {
 
 // The caller's state is the first to join, empty or not: an empty one is the identity.
 void Worker::load_start() {
+  if (!problem_.has_start) return;
   const heed_state& start = problem_.start;
-  if (start.m == nullptr) return;
   for (std::int64_t r = 0; r < rows_; ++r) {
     const std::int64_t head = head_of(r), i = query_of(r), at = problem_.state_at(sequence_, start, head, i);
     memory_[at_.all_m + r] = start.m[at];
@@ -113,13 +113,16 @@ void Worker::run_block(std::int64_t begin, std::int64_t end) {
 void Worker::run_rows(std::int64_t r0, std::int32_t rows) {
   const std::int64_t begin = block_.begin(), end = begin + block_.keys();
 
-  // What each row attends. plain: all of whole panels, so that nothing needs to be selected. exact: every row all keys
-  // of the same span, so that nothing is multiplied that isn't attended.
-  bool plain = block_.keys() % kPanel == 0 && !masks_ && block_.all_present();
-  for (std::int32_t i = 0; i < rows && plain; ++i) {
-    plain = row_keys()[r0 + i].begin <= begin && row_keys()[r0 + i].end >= end;
+  // What each row attends. whole: every row all keys of the block. plain: and these fill their panels, so that nothing
+  // needs to be selected. exact: every row all keys of the same span, so that nothing is multiplied that isn't
+  // attended.
+  bool whole = !masks_ && block_.all_present();
+  for (std::int32_t i = 0; i < rows && whole; ++i) {
+    whole = row_keys()[r0 + i].begin <= begin && row_keys()[r0 + i].end >= end;
   }
-  if (!plain) {
+  const bool plain = whole && block_.keys() % kPanel == 0;
+  if (whole && !plain) attended()[0] = range(0, block_.keys());
+  if (!whole) {
     bool any = false;
     for (std::int32_t i = 0; i < rows; ++i) {
       Attended& keys = attended()[i];
@@ -139,21 +142,21 @@ void Worker::run_rows(std::int64_t r0, std::int32_t rows) {
     }
     return exact;
   };
-  bool exact = plain || set_spans();
+  bool exact = whole || set_spans();
 
-  compute_scores(r0, rows, plain);
+  compute_scores(r0, rows, whole);
   if (steps_needed()) step_scores(r0, rows, HEED_SCORES_BIASED);
   if (args_.score_callback != nullptr) call_back(r0, rows);
   if (args_.bias.data != nullptr) exact = set_spans();  // a bias of -inf excludes
   for (std::int32_t i = 0; i < rows; ++i) {
-    if (plain || !attended()[i].none()) part_any()[r0 + i] = 1;
+    if (whole || !attended()[i].none()) part_any()[r0 + i] = 1;
   }
 
   float* alpha = memory_ + at_.alpha;
   table_.softmax_step[f32]({s(0), at_.s_row, rows, block_.panels(), plain ? nullptr : attended()[0].words,
-                            kAttendedWords, part_m() + r0, memory_ + at_.part_lanes + r0 * kPanel, alpha,
+                            whole ? 0 : kAttendedWords, part_m() + r0, memory_ + at_.part_lanes + r0 * kPanel, alpha,
                             block_.v_scale()});
-  if (plain) {
+  if (whole) {
     block_.add_values(s(0), rows, nullptr, nullptr, alpha, part_o(r0));
   } else if (exact || block_.values_finite()) {
     block_.add_values(s(0), rows, span_begin(), span_end(), alpha, part_o(r0));
@@ -247,7 +250,8 @@ void Worker::finish_row(std::int64_t r, const float* o) {
     std::memset(part_o(r), 0, float_bytes(at_.o_row));
     o = part_o(r);
   }
-  if (const heed_state& end = problem_.end; end.m != nullptr) {
+  if (problem_.has_end) {
+    const heed_state& end = problem_.end;
     const std::int64_t at = problem_.state_at(sequence_, end, head, i);
     store_state(table_, m, l, o, end.m + at, end.l + at, problem_.state_o(sequence_, end, head, i), args_.Dv);
     return;

@@ -21,8 +21,8 @@ std::int64_t padded_row(std::int64_t n) {
   return whole % 64 == 0 ? whole + kAlign : whole;
 }
 
-Layout make_layout(const Plan& plan) {
-  Layout at{};
+void make_layout(Plan& plan) {
+  Layout& at = plan.layout;
   std::int64_t next = 0;
   const auto take = [&](std::int64_t floats, std::int64_t align = kAlign) {
     const std::int64_t here = next;
@@ -68,7 +68,6 @@ Layout make_layout(const Plan& plan) {
   at.distance = take(tile_rows * 2, kClose);
   at.bias = take(tile_rows * 2, kClose);
   at.floats = round_up(next, kAlign);
-  return at;
 }
 
 // Sizes that a caller's numbers may drive beyond what a machine has.
@@ -125,18 +124,18 @@ Shape shape_of(const heed_attention_args& args) {
           args.executor.threads > 1 ? args.executor.threads : 1};
 }
 
-Plan make_plan(const Shape& shape) {
-  Plan plan{};
+void make_plan(const Shape& shape, Plan& plan) {
   plan.shape = shape;
   const std::int64_t group = shape.Hkv > 0 ? shape.Hq / shape.Hkv : 0;
 
   // Whole query tokens per item, so that the heads of a group stay together, unless they are too many.
   plan.rows = group == 0 ? 0 : group < kRows ? least(shape.Lq, kRows / group) * group : kRows;
   plan.tile_rows = least(plan.rows, kTileRows);
-  plan.layout = make_layout(plan);
+  make_layout(plan);
   plan.state_row = kAlign + plan.layout.o_row;
   plan.worker_bytes = plan.layout.floats * static_cast<std::int64_t>(sizeof(float));
   std::int64_t states = 0, workers_bytes = 0;
+  plan.state_bytes = 0;
   plan.too_large = multiply(shape.threads, plan.worker_bytes, &workers_bytes) ||
                    multiply(shape.B + 1, static_cast<std::int64_t>(sizeof(Share)), &plan.shares_bytes);
   plan.shares_bytes = round_up(plan.shares_bytes, 64);
@@ -149,7 +148,6 @@ Plan make_plan(const Shape& shape) {
   std::int64_t bytes = 0;
   plan.too_large = plan.too_large || __builtin_add_overflow(workers_bytes, plan.state_bytes, &bytes) ||
                    __builtin_add_overflow(bytes, plan.shares_bytes, &bytes) || bytes > kMostBytes;
-  return plan;
 }
 
 bool needs_shares(const Problem& problem, const Plan& plan) {

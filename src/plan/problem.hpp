@@ -41,9 +41,10 @@ struct Problem {
   heed_attention_args args;  // as the caller gave it, newer fields zero
   std::int64_t group;        // query heads per kv head
   float scale;
-  heed_state start{}, end{};      // with their strides; m null: none
-  const float* scores = nullptr;  // [Lq][Lkv], already there (attend): q and k are not used then
-  std::int64_t scores_row = 0;
+  bool has_start, has_end;
+  heed_state start, end;  // with their strides, if there are any
+  const float* scores;    // [Lq][Lkv], already there (attend): q and k are not used then
+  std::int64_t scores_row;
 
   bool paged() const { return args.block_table.data != nullptr || args.page_indices.data != nullptr; }
 
