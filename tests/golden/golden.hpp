@@ -20,6 +20,7 @@ void shape_problems(Lines& lines);       // attention: lengths, head dimensions,
 void option_problems(Lines& lines);      // attention: every option
 void layout_problems(Lines& lines);      // attention: every layout
 void special_problems(Lines& lines);     // attention: NaN, infinities, -0, subnormals
+void state_problems(Lines& lines);       // states, merges, the cache
 void mixed_problems(Lines& lines);       // attention: several options, types and a layout at once
 
 // Ends the program when a call fails: nothing here may.

@@ -43,6 +43,7 @@ Lines compute() {
   heed::golden::layout_problems(lines);
   heed::golden::special_problems(lines);
   heed::golden::mixed_problems(lines);
+  heed::golden::state_problems(lines);
   return lines;
 }
 
