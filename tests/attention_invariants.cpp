@@ -1,174 +1,184 @@
-// Random problems, each computed in two ways that must give the same bits: I1 threads, I2 batch, I3 prefill and decode,
-// I4 layout. Rows without fused multiply-add keep these too, so all rows take turns.
+// Random problems of all options, each computed in two ways that must give the same bits: I1 threads, I2 batch, I3
+// prefill and decode, I4 layout and storage. Rows without fused multiply-add keep these too, so every row runs all.
 #include <catch2/catch_test_macros.hpp>
-#include <cstring>
 
-#include "attention_call.hpp"
-#include "attention_random.hpp"
 #include "executors.hpp"
+#include "option_problem.hpp"
+#include "support/coverage.hpp"
+#include "support/environment.hpp"
 #include "support/rows.hpp"
 
 namespace heed::test {
 namespace {
 
-const Table& row_for(const Spec& spec) {
-  const std::vector<const Table*> rows = rows_under_test();
-  return *rows[spec.seed % rows.size()];
+using Results = std::vector<SequenceResult>;
+// What is wrong with other ways to compute the content whose results are known.
+using Against = std::function<std::string(const Content& content, const Results& once)>;
+
+void check_on_every_row(Int count, const Against& against) {
+  check_options(count, [&](const OptionSpec& spec) -> std::string {
+    const Content content = content_of(spec);
+    for (const Table* row : rows_under_test()) {
+      const ForcedRow forced(*row);
+      Results once;
+      std::string failure = OptionProblem(content).run(&once);
+      if (failure.empty()) failure = against(content, once);
+      if (!failure.empty()) return std::string("row ") + row->name + ", " + failure;
+    }
+    return {};
+  });
 }
 
-// check(spec, problem, its result) on the row whose turn it is.
-template <class Against>
-Check on_its_row(const Against& against) {
-  return [&against](const Spec& spec) -> std::string {
-    const Table& row = row_for(spec);
-    const ForcedRow forced(row);
-    const ModelProblem problem = problem_of(spec);
-    const Result once = attend(problem);
-    std::string failure = once.failure.empty() ? against(spec, problem, once) : once.failure;
-    if (!failure.empty()) failure = std::string("row ") + row.name + ", " + failure;
-    return failure;
-  };
+// Runs a content whose sequence b should give expected[b], where that isn't null.
+std::string compare(const Content& content, const Arrangement& how,
+                    const std::vector<const SequenceResult*>& expected) {
+  Results found;
+  std::string failure = OptionProblem(content, how).run(&found);
+  for (Int b = 0; b < content.B() && failure.empty(); ++b) {
+    const auto n = static_cast<std::size_t>(b);
+    if (expected[n] != nullptr) failure = difference(content, b, found[n], *expected[n]);
+  }
+  return failure.empty() ? failure : describe(how) + ": " + failure;
 }
 
-std::vector<float> slice(const std::vector<float>& x, std::int64_t begin, std::int64_t count) {
-  return {x.begin() + begin, x.begin() + begin + count};
-}
-
-// The problem that holds only sequence b.
-ModelProblem sequence(const ModelProblem& p, std::int64_t b) {
-  ModelProblem one = p;
-  one.B = 1;
-  one.q = slice(p.q, b * p.Hq * p.Lq * p.D, p.Hq * p.Lq * p.D);
-  one.k = slice(p.k, b * p.Hkv * p.Lkv * p.D, p.Hkv * p.Lkv * p.D);
-  one.v = slice(p.v, b * p.Hkv * p.Lkv * p.Dv, p.Hkv * p.Lkv * p.Dv);
-  one.offsets = {p.offsets[static_cast<std::size_t>(b)]};
-  return one;
+std::vector<const SequenceResult*> all_of(const Results& results) {
+  std::vector<const SequenceResult*> all;
+  for (const SequenceResult& result : results) all.push_back(&result);
+  return all;
 }
 
 TEST_CASE("I1: the number of threads and their order change no bit", "[attention][I1]") {
-  check_random_problems(
-      500, on_its_row([](const Spec& spec, const ModelProblem& problem, const Result& once) {
-        Random random(spec.seed);
-        for (int n = 0; n < 4; ++n) {
-          const std::int32_t counts[] = {1, 2, 3, 5, 7, 8, 16, 64};
-          std::int32_t threads = counts[random.between(0, 7)];
-          const auto kind = random.between(0, 2);
-          Call call(problem, Layout::kHeadsFirst);
-          call.args.executor = {kind == 0 ? on_threads : kind == 1 ? last_first : odd_first, &threads, threads};
-          const std::string failure = difference(call.run(), once.out, once.lse);
-          if (!failure.empty())
-            return std::to_string(threads) + " threads, order " + std::to_string(kind) + ": " + failure;
-        }
-        return std::string();
-      }));
-}
-
-TEST_CASE("I2: the other sequences of a batch and their order change no bit", "[attention][I2]") {
-  check_random_problems(
-      1200, on_its_row([](const Spec&, const ModelProblem& problem, const Result& once) {
-        const std::int64_t outs = problem.Hq * problem.Lq * problem.Dv, rows = problem.Hq * problem.Lq;
-        ModelProblem turned = problem;
-        for (auto tensor : {&ModelProblem::q, &ModelProblem::k, &ModelProblem::v}) (turned.*tensor).clear();
-        turned.offsets.clear();
-        std::vector<float> out, lse;
-        for (std::int64_t b = problem.B; b-- > 0;) {
-          const ModelProblem one = sequence(problem, b);
-          const std::vector<float> its_out = slice(once.out, b * outs, outs), its_lse = slice(once.lse, b * rows, rows);
-          const std::string failure = difference(attend(one), its_out, its_lse);
-          if (!failure.empty()) return "sequence " + std::to_string(b) + " alone: " + failure;
-          for (auto tensor : {&ModelProblem::q, &ModelProblem::k, &ModelProblem::v}) {
-            (turned.*tensor).insert((turned.*tensor).end(), (one.*tensor).begin(), (one.*tensor).end());
-          }
-          turned.offsets.push_back(one.offsets[0]);
-          out.insert(out.end(), its_out.begin(), its_out.end());
-          lse.insert(lse.end(), its_lse.begin(), its_lse.end());
-        }
-        if (problem.B < 2) return std::string();
-        const std::string failure = difference(attend(turned), out, lse);
-        return failure.empty() ? failure : "last sequence first: " + failure;
-      }));
-}
-
-// The decode of row i: one query against the keys that the row attends, which then lie at the end.
-TEST_CASE("I3: a row of a prefill is the decode of its token", "[attention][I3]") {
-  check_random_problems(
-      800, on_its_row([](const Spec& spec, const ModelProblem& problem, const Result& once) {
-        Random random(spec.seed);
-        if (once.lse.empty()) return std::string();
-        for (int n = 0; n < 3; ++n) {
-          const std::int64_t b = random.between(0, problem.B - 1), i = random.between(0, problem.Lq - 1);
-          std::int64_t keys = problem.Lkv;
-          if (problem.causal) {
-            const std::int64_t position = problem.alignment == Alignment::kBottomRight ? i + problem.Lkv - problem.Lq
-                                          : problem.alignment == Alignment::kTopLeft
-                                              ? i
-                                              : i + problem.offsets[static_cast<std::size_t>(b)];
-            keys = position + 1 < 0 ? 0 : position + 1 < keys ? position + 1 : keys;
-          }
-          Call decode(problem, Layout::kTokensFirst);
-          decode.args.B = decode.args.Lq = 1;
-          decode.args.Lkv = keys;
-          decode.args.q.data = decode.q(b, 0, i);
-          decode.args.k.data = problem.Lkv > 0 ? decode.k(b, 0, 0) : nullptr;
-          decode.args.v.data = problem.Lkv > 0 ? decode.v(b, 0, 0) : nullptr;
-          decode.args.causal = random.once_in(2) ? 1 : 0;  // the last query attends all keys either way
-          decode.args.alignment = HEED_BOTTOM_RIGHT;
-          std::vector<float> out(static_cast<std::size_t>(problem.Hq * problem.Dv)),
-              lse(static_cast<std::size_t>(problem.Hq));
-          decode.args.out = {out.data(), 0, problem.Dv, 0, HEED_F32};
-          decode.args.lse = lse.data();
-          decode.args.lse_stride_batch = decode.args.lse_stride_token = 0;
-          decode.args.lse_stride_head = 1;
-          heed_status status;
-          if (heed_attention(&decode.args, &status) != HEED_OK) return std::string(status.message);
-          for (std::int64_t h = 0; h < problem.Hq; ++h) {
-            const std::int64_t row = (b * problem.Hq + h) * problem.Lq + i;
-            Result found;
-            found.out = slice(out, h * problem.Dv, problem.Dv);
-            found.lse = slice(lse, h, 1);
-            const std::string failure =
-                difference(found, slice(once.out, row * problem.Dv, problem.Dv), slice(once.lse, row, 1));
-            if (!failure.empty()) {
-              return "query " + std::to_string(i) + ", head " + std::to_string(h) + ", " + std::to_string(keys) +
-                     " keys: " + failure;
-            }
-          }
-        }
-        return std::string();
-      }));
-}
-
-// H16: one set of numbers in every layout.
-TEST_CASE("I4: strides change no bit", "[attention][I4][H16]") {
-  check_random_problems(500, on_its_row([](const Spec&, const ModelProblem& problem, const Result& once) {
-                          for (const Layout layout : kLayouts) {
-                            if (layout == Layout::kSharedBatch) continue;
-                            Call call(problem, layout);
-                            const std::string failure = difference(call.run(), once.out, once.lse);
-                            if (!failure.empty()) return std::string(name_of(layout)) + ": " + failure;
-                            const std::string without_lse =
-                                difference(Call(problem, layout, false).run(), once.out, {});
-                            if (!without_lse.empty())
-                              return std::string(name_of(layout)) + " without lse: " + without_lse;
-                          }
-                          return std::string();
-                        }));
-}
-
-TEST_CASE("I4: keys and values shared by a batch through a stride of 0", "[attention][I4][H16]") {
-  check_random_problems(300, [](const Spec& drawn) -> std::string {
-    Spec spec = drawn;
-    spec.B = 3;
-    spec.offsets.resize(3);
-    ModelProblem problem = problem_of(spec);
-    const ModelProblem first = sequence(problem, 0);
-    for (std::int64_t b = 1; b < 3; ++b) {
-      std::copy(first.k.begin(), first.k.end(), problem.k.begin() + b * static_cast<std::int64_t>(first.k.size()));
-      std::copy(first.v.begin(), first.v.end(), problem.v.begin() + b * static_cast<std::int64_t>(first.v.size()));
+  check_on_every_row(600, [](const Content& content, const Results& once) {
+    Random random(content.spec.seed);
+    for (int n = 0; n < 3; ++n) {
+      const auto kind = random.between(0, 2);
+      std::int32_t threads =
+          static_cast<std::int32_t>(random.once_in(3) ? random.between(1, 64) : 1 << random.between(0, 6));
+      OptionProblem problem(content);
+      problem.args.executor = {kind == 0 ? on_threads : kind == 1 ? last_first : odd_first, &threads, threads};
+      Results found;
+      std::string failure = problem.run(&found);
+      for (Int b = 0; b < content.B() && failure.empty(); ++b) {
+        const auto at = static_cast<std::size_t>(b);
+        failure = difference(content, b, found[at], once[at]);
+      }
+      if (!failure.empty()) {
+        return std::to_string(threads) + " threads, order " + std::to_string(kind) + ": " + failure;
+      }
     }
-    const ForcedRow forced(row_for(spec));
-    const Result once = attend(problem);
-    return difference(Call(problem, Layout::kSharedBatch).run(), once.out, once.lse);
+    return std::string();
+  });
+}
+
+// With lengths or begins in the arrangement there is NaN in the slots behind or before the keys, and where sequences
+// with fewer queries than others stand in a dense batch, in the rows behind theirs.
+TEST_CASE("I2: the other sequences of a batch, their order and the padding change no bit", "[attention][I2]") {
+  check_on_every_row(800, [](const Content& content, const Results& once) {
+    Random random(content.spec.seed + 2);
+    for (Int b = 0; b < content.B(); ++b) {
+      Content one = content;
+      one.sequences = {content.sequences[static_cast<std::size_t>(b)]};
+      const std::string failure =
+          compare(one, draw_arrangement(one, random.next()), {&once[static_cast<std::size_t>(b)]});
+      if (!failure.empty()) return "sequence " + std::to_string(b) + " alone, " + failure;
+    }
+    Content mixed = content;
+    mixed.sequences.clear();
+    std::vector<const SequenceResult*> expected;
+    const auto insert = [&](const SequenceContent& sequence, const SequenceResult* result) {
+      const Int at = random.between(0, mixed.B());
+      mixed.sequences.insert(mixed.sequences.begin() + at, sequence);
+      expected.insert(expected.begin() + at, result);
+    };
+    for (std::size_t b = 0; b < once.size(); ++b) insert(content.sequences[b], &once[b]);
+    for (const SequenceContent& mate : mates_of(content, random.next())) insert(mate, nullptr);
+    const std::string failure = compare(mixed, draw_arrangement(mixed, random.next()), expected);
+    return failure.empty() ? failure : "among others, " + failure;
+  });
+}
+
+// Row i of every head.
+SequenceResult row_of(const OptionSpec& spec, const SequenceContent& s, const SequenceResult& all, Int i) {
+  SequenceResult row;
+  const auto take = [&](const auto& from, auto& to, Int columns) {
+    for (Int h = 0; h < spec.Hq && !from.empty(); ++h) {
+      const auto first = from.begin() + (h * s.queries + i) * columns;
+      to.insert(to.end(), first, first + columns);
+    }
+  };
+  take(all.out, row.out, spec.Dv);
+  take(all.lse, row.lse, 1);
+  take(all.view, row.view, s.keys);
+  return row;
+}
+
+TEST_CASE("I3: a row of a prefill is the decode of its token", "[attention][I3]") {
+  check_on_every_row(800, [](const Content& content, const Results& once) {
+    Random random(content.spec.seed + 3);
+    Content decodes = content;  // some rows of all sequences as a batch of decodes
+    decodes.sequences.clear();
+    Results expected;
+    for (std::size_t b = 0; b < once.size(); ++b) {
+      const SequenceContent& s = content.sequences[b];
+      for (int n = 0; n < 3 && s.queries > 0; ++n) {
+        const Int i = random.between(0, s.queries - 1);
+        decodes.sequences.push_back(row_of(content, s, i));
+        expected.push_back(row_of(content.spec, s, once[b], i));
+      }
+    }
+    const std::string failure = compare(decodes, draw_arrangement(decodes, random.next()), all_of(expected));
+    return failure.empty() ? failure : "as a batch of decodes, " + failure;
+  });
+}
+
+// What an arrangement of a problem came to.
+void count_layouts(const AttentionArgs& a, Coverage& coverage) {
+  const auto index = [&](const std::string& name, const heed_index& array) {
+    coverage.count(name + ", int32", array.data != nullptr && array.type == HEED_INT32);
+    coverage.count(name + ", int64", array.data != nullptr && array.type == HEED_INT64);
+  };
+  index("kv_indptr", a.kv_indptr);
+  index("q_indptr", a.q_indptr);
+  index("kv_lengths", a.kv_lengths);
+  index("key_begin", a.key_begin);
+  index("block_table", a.block_table);
+  index("page_indices", a.page_indices);
+  coverage.count("tokens first", a.k.stride_head != 0 && a.k.stride_head < a.k.stride_token);
+  coverage.count("heads first", a.k.stride_head > a.k.stride_token);
+  coverage.count("negative strides", a.k.stride_token < 0);
+  coverage.count("K and V in one row",
+                 a.k.type == a.v.type && a.k.stride_token >= a.D + a.Dv && a.k.stride_token == a.v.stride_token);
+  coverage.count("byte mask", a.mask_kind == HEED_BYTE_MASK);
+  coverage.count("bit mask", a.mask_kind == HEED_BIT_MASK);
+  coverage.count("no lse", a.lse == nullptr);
+}
+
+TEST_CASE("I4: strides, ragged batches, pages and padding change no bit", "[attention][I4][H16]") {
+  Coverage coverage;
+  Int shared = 0;
+  check_on_every_row(800, [&](const Content& content, const Results& once) {
+    Random random(content.spec.seed + 4);
+    for (int n = 0; n < 3; ++n) {
+      const Arrangement how = draw_arrangement(content, random.next());
+      const OptionProblem problem(content, how);
+      const AttentionArgs& a = problem.args;
+      count_layouts(a, coverage);
+      coverage.next();
+      shared += a.page_size == 0 && a.kv_indptr.data == nullptr && a.B > 1 && a.k.stride_batch == 0 ? 1 : 0;
+      const std::string failure = compare(content, how, all_of(once));
+      if (!failure.empty()) return failure;
+    }
+    return std::string();
+  });
+  coverage.require();
+  CHECK(shared >= problems(10));  // keys that lie there once for the whole batch
+}
+
+TEST_CASE("I4: numbers stored in 16 bits give the bits of the same numbers in f32", "[attention][I4]") {
+  check_on_every_row(600, [](const Content& content, const Results& once) {
+    Arrangement how = home_of(content);
+    how.widened = true;
+    return compare(content, how, all_of(once));
   });
 }
 

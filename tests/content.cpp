@@ -119,10 +119,15 @@ void draw_numbers(SequenceContent& s, const OptionSpec& spec, std::uint64_t seed
   }
 }
 
-// `common`: what bias and mask are drawn from, the same for several sequences if they are to share them.
-SequenceContent draw_sequence(const OptionSpec& spec, std::uint64_t seed, std::uint64_t common) {
+// What sizes, and what bias and mask, are drawn from: the same for several sequences if they are to share them.
+struct Seeds {
+  std::uint64_t numbers, sizes, pairs;
+};
+
+SequenceContent draw_sequence(const OptionSpec& spec, const Seeds& seeds) {
   SequenceContent s;
-  Random sizes(stream(seed, 0, 2)), pages(stream(seed, 0, 3));
+  const std::uint64_t seed = seeds.numbers, common = seeds.pairs;
+  Random sizes(stream(seeds.sizes, 0, 2)), pages(stream(seed, 0, 3));
   draw_sizes(s, spec, sizes);
   draw_numbers(s, spec, seed);
   if (spec.on[kAbsent]) {
@@ -148,10 +153,10 @@ SequenceContent draw_sequence(const OptionSpec& spec, std::uint64_t seed, std::u
 
 std::vector<SequenceContent> draw_sequences(const OptionSpec& spec, std::uint64_t seed, Int count) {
   std::vector<SequenceContent> all;
-  const bool common = stream(seed, 0, 6) % 2 == 0;
+  const bool same_sizes = stream(seed, 0, 6) % 3 == 0, same_pairs = stream(seed, 0, 7) % 2 == 0;
   for (Int b = 0; b < count; ++b) {
-    const std::uint64_t own = stream(seed, b, 7);
-    all.push_back(draw_sequence(spec, own, common ? seed : own));
+    const std::uint64_t own = stream(seed, b, 8);
+    all.push_back(draw_sequence(spec, {own, same_sizes ? seed : own, same_pairs ? seed : own}));
   }
   return all;
 }
@@ -171,7 +176,7 @@ void copy_prefix(const Content& content, const SequenceContent& from, Int keys, 
 
 void draw_options_of_all(Content& content) {
   const OptionSpec& spec = content.spec;
-  Random random(stream(spec.seed, 0, 8));
+  Random random(stream(spec.seed, 0, 9));
   content.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(spec.D)));
   const float scales[] = {1.0f, -0.75f, 0.0f, 0.375f * random.number(Kind::kTame)};
   if (content.has(kScale)) content.scale = scales[random.between(0, 3)];
@@ -198,11 +203,11 @@ Content content_of(const OptionSpec& spec) {
   Content content;
   content.spec = spec;
   draw_options_of_all(content);
-  content.sequences = draw_sequences(spec, stream(spec.seed, 0, 9), spec.B);
+  content.sequences = draw_sequences(spec, stream(spec.seed, 0, 10), spec.B);
   if (content.has(kShared)) {
     const SequenceContent& first = content.sequences[0];
-    Random random(stream(spec.seed, 0, 10));
-    const Int prefix = random.once_in(3) ? first.keys : random.between(0, first.keys);
+    Random random(stream(spec.seed, 0, 11));
+    const Int prefix = random.once_in(2) ? first.keys : random.between(0, first.keys);
     for (Int b = 1; b < spec.B; ++b) {
       SequenceContent& s = content.sequences[size(b)];
       copy_prefix(content, first, std::min(prefix, s.keys), s);
@@ -212,7 +217,7 @@ Content content_of(const OptionSpec& spec) {
 }
 
 std::vector<SequenceContent> mates_of(const Content& content, std::uint64_t seed) {
-  return draw_sequences(content.spec, stream(seed, 0, 11), 1 + static_cast<Int>(seed % 3));
+  return draw_sequences(content.spec, stream(seed, 0, 12), 1 + static_cast<Int>(seed % 3));
 }
 
 SequenceContent row_of(const Content& content, const SequenceContent& s, Int i) {

@@ -146,6 +146,13 @@ OptionSpec draw_options(std::uint64_t seed) {
   s.D = draw_columns(random);
   s.Dv = random.once_in(3) ? s.D : draw_columns(random);
   fit(s, random, random.once_in(50) ? 2'000'000 : 100'000);
+  if (random.between(0, 99) < 8) {  // more rows than are worked on at once
+    s.B = 1;
+    s.Lq = around(random, 256, 1) / (s.Hq / s.Hkv) + random.between(1, 9);
+    s.Lkv = std::min<Int>(s.Lkv, random.between(1, 200));
+    s.D = std::min<Int>(s.D, 5);
+    s.Dv = std::min<Int>(s.Dv, 5);
+  }
 
   const auto type = [&](heed_type last) {
     return random.once_in(3) ? HEED_F32 : static_cast<heed_type>(random.between(HEED_F32, last));

@@ -1,6 +1,5 @@
 #include "placed.hpp"
 
-#include <cstring>
 #include <utility>
 
 namespace heed::test {
@@ -34,7 +33,7 @@ Placed::Placed(heed_type type, std::int64_t batches, std::int64_t heads, std::in
   first_ += before;
   bytes_.resize(static_cast<std::size_t>(before + stride + 1) * element_);
   const Code poison = poison_of(type);
-  for (std::size_t at = 0; at < bytes_.size(); at += element_) std::memcpy(bytes_.data() + at, &poison, element_);
+  for (std::size_t at = 0; at < bytes_.size(); at += element_) put(type, bytes_.data() + at, poison);
 }
 
 heed_tensor Placed::view(std::int64_t first) const {
@@ -52,7 +51,7 @@ std::size_t Placed::offset(std::int64_t b, std::int64_t h, std::int64_t t, std::
 }
 
 void Placed::set_code(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t column, Code code) {
-  std::memcpy(bytes_.data() + offset(b, h, t, column), &code, element_);  // little-endian: its lowest bytes
+  put(type_, bytes_.data() + offset(b, h, t, column), code);
 }
 
 void Placed::set(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t column, float x) {
@@ -64,9 +63,7 @@ void Placed::set(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t co
 }
 
 Code Placed::code(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t column) const {
-  Code code = 0;
-  std::memcpy(&code, bytes_.data() + offset(b, h, t, column), element_);
-  return code;
+  return code_at(type_, bytes_.data() + offset(b, h, t, column));
 }
 
 Code Placed::take(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t column) {
@@ -78,7 +75,7 @@ Code Placed::take(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c
 bool Placed::untouched() const {
   const Code poison = poison_of(type_);
   for (std::size_t at = 0; at < bytes_.size(); at += element_) {
-    if (std::memcmp(bytes_.data() + at, &poison, element_) != 0) return false;
+    if (code_at(type_, bytes_.data() + at) != poison) return false;
   }
   return true;
 }
