@@ -22,7 +22,7 @@ Arrangement draw_arrangement(const Content& content, std::uint64_t seed) {
   Random random(seed);
   Arrangement how;
   how.seed = random.next();
-  how.paged = random.once_in(3);
+  how.paged = random.between(0, 9) < 4;
   how.ragged_keys = !how.paged && random.once_in(3);
   how.ragged_queries = random.once_in(2);
   how.lengths = random.once_in(2);
@@ -30,7 +30,7 @@ Arrangement draw_arrangement(const Content& content, std::uint64_t seed) {
   how.widened = random.once_in(3);
   how.lse = !random.once_in(8);
   how.alignment = static_cast<heed_alignment>(random.between(HEED_BOTTOM_RIGHT, HEED_OFFSETS));
-  how.page_size = random.once_in(3) ? 16 * random.between(1, 8) : random.once_in(3) ? 1 : random.between(2, 70);
+  how.page_size = random.once_in(2) ? 16 * random.between(1, 8) : random.once_in(3) ? 1 : random.between(2, 70);
   if (content.has(kAbsent)) {
     // A mask callback may not stand beside a mask, and the views before the bias tell a mask from a page that isn't
     // there.
@@ -42,6 +42,11 @@ Arrangement draw_arrangement(const Content& content, std::uint64_t seed) {
       how.page_size = random.once_in(2) ? 1 : content.spec.page_size;  // those whose edges the gaps lie on
       how.begin = how.same_begin = how.page_size != 1;
     }
+  }
+  how.table_rows = !how.ragged_keys && random.once_in(3);
+  how.panels = how.paged && how.page_size % 16 == 0 && random.between(0, 3) != 0;
+  for (const SequenceContent& s : content.sequences) {
+    how.panels = how.panels && (!how.same_begin || s.begin % 16 == 0);
   }
   return how;
 }
@@ -56,6 +61,8 @@ std::string describe(const Arrangement& how) {
   if (how.lengths) text << ", lengths";
   if (how.begin) text << ", begin";
   if (how.absent_by_mask) text << ", absent by mask";
+  if (how.panels) text << ", panels";
+  if (how.table_rows) text << ", table rows";
   if (how.widened) text << ", widened";
   if (!how.lse) text << ", no lse";
   return text.str();

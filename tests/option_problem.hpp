@@ -20,6 +20,8 @@ struct Arrangement {
   bool absent_by_mask = false;  // keys of pages that aren't there: their pages are there, but a mask excludes them
   bool widened = false;         // f16 and bf16 inputs are stored as f32
   bool lse = true;
+  bool panels = false;      // the pages hold panels of 16 keys
+  bool table_rows = false;  // lengths and pages of the sequences are rows of larger tables, in another order
   heed_alignment alignment = HEED_OFFSETS;  // if it gives the content's positions, else offsets do
   Int page_size = 16;
 };
@@ -47,15 +49,18 @@ class OptionProblem {
   // Ready to call; for the caller to add an executor or an allocator.
   AttentionArgs args;
 
-  // Calls heed_attention. Empty: it succeeded, and wrote what it should and nothing else.
-  std::string run(std::vector<SequenceResult>* results);
-  // The same for a call that the caller has made.
+  // Calls heed_attention. Empty: it succeeded.
+  std::string call();
+  // What a call left in the outputs. Empty: it wrote what it should and nothing else.
   std::string take(std::vector<SequenceResult>* results);
+  // Both.
+  std::string run(std::vector<SequenceResult>* results);
   // All of the outputs' memory as a call left it, what lies between the elements included. take() and run() clear it.
   std::string all_bytes() const;
 
  private:
   void place_slots();
+  void place_table_rows();
   void place_queries(const Content& content);
   void place_pages(const Content& content);
   void place_keys(const Content& content);
@@ -71,6 +76,9 @@ class OptionProblem {
   template <class T>
   Axes axes(const Content& content, std::vector<T> SequenceContent::*values);
 
+  // Entry b of an array that table_rows may have put in another order.
+  template <class Entry>
+  heed_index by_row(const Entry& entry);
   template <class Entry>
   heed_index index(Int count, const Entry& entry);
   Placed& placed(heed_type type, Int batches, Int heads, Int tokens, Int columns);
@@ -84,12 +92,14 @@ class OptionProblem {
   Int query_batch(Int b) const { return how_.ragged_queries ? 0 : b; }
   Int query_token(Int b, Int i) const { return how_.ragged_queries ? q_starts_[static_cast<std::size_t>(b)] + i : i; }
 
+  static constexpr Int kNobodyReads = 1 << 30;  // an entry of an index array
   Arrangement how_;
   Random random_;
   Int Hq_ = 0;
   std::vector<Int> queries_, keys_;  // of each sequence
   std::vector<Int> begins_, q_starts_, k_starts_;
   std::vector<std::vector<Int>> pages_;
+  std::vector<Int> sequence_of_row_;  // of the tables; -1: none
   bool one_batch_of_keys_ = false, contiguous_lse_ = false;
   std::vector<std::unique_ptr<Placed>> tensors_;
   std::vector<std::unique_ptr<std::vector<Int>>> wide_;
@@ -97,5 +107,27 @@ class OptionProblem {
   Placed *out_ = nullptr, *lse_ = nullptr, *view_ = nullptr;
   Numbers slopes_, sinks_;
 };
+
+template <class Entry>
+heed_index OptionProblem::index(Int count, const Entry& entry) {
+  if (random_.once_in(2)) {
+    narrow_.push_back(std::make_unique<std::vector<std::int32_t>>());
+    for (Int i = 0; i < count; ++i) narrow_.back()->push_back(static_cast<std::int32_t>(entry(i)));
+    narrow_.back()->push_back(-1000);  // so that there is an address
+    return {narrow_.back()->data(), HEED_INT32};
+  }
+  wide_.push_back(std::make_unique<std::vector<Int>>());
+  for (Int i = 0; i < count; ++i) wide_.back()->push_back(entry(i));
+  wide_.back()->push_back(-1000);
+  return {wide_.back()->data(), HEED_INT64};
+}
+
+template <class Entry>
+heed_index OptionProblem::by_row(const Entry& entry) {
+  return index(static_cast<Int>(sequence_of_row_.size()), [&](Int row) {
+    const Int b = sequence_of_row_[static_cast<std::size_t>(row)];
+    return b < 0 ? kNobodyReads : entry(b);
+  });
+}
 
 }  // namespace heed::test

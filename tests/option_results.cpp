@@ -80,10 +80,14 @@ float OptionProblem::take_lse(Int b, Int h, Int i) {
   return float_of(lse_->take(0, 0, 0, how_.ragged_queries ? token * Hq_ + h : (b * Hq_ + h) * args.Lq + i));
 }
 
-std::string OptionProblem::run(std::vector<SequenceResult>* results) {
+std::string OptionProblem::call() {
   const Status status = attention(args);
-  if (!status.ok()) return std::string("the call failed: ") + status.message();
-  return take(results);
+  return status.ok() ? std::string() : std::string("the call failed: ") + status.message();
+}
+
+std::string OptionProblem::run(std::vector<SequenceResult>* results) {
+  const std::string failure = call();
+  return failure.empty() ? take(results) : failure;
 }
 
 std::string OptionProblem::take(std::vector<SequenceResult>* results) {
