@@ -57,9 +57,14 @@ void Worker::set_item(const Item& item) {
   item_ = item;
   rows_ = item.row_end - item.row_begin;
   folded_ = splits() > 1 || problem_.has_start;
+  std::int64_t query = item.row_begin / problem_.group, head = item.row_begin % problem_.group;  // of the group
   for (std::int64_t r = 0; r < rows_; ++r) {
-    row_keys()[r] = problem_.keys_of(sequence_, query_of(r));
+    row()[r] = {query, item.kv_head * problem_.group + head, problem_.keys_of(sequence_, query)};
     all_any()[r] = 0;
+    if (++head == problem_.group) {
+      head = 0;
+      ++query;
+    }
   }
 }
 
@@ -68,7 +73,7 @@ void Worker::load_start() {
   if (!problem_.has_start) return;
   const heed_state& start = problem_.start;
   for (std::int64_t r = 0; r < rows_; ++r) {
-    const std::int64_t head = head_of(r), i = query_of(r), at = problem_.state_at(sequence_, start, head, i);
+    const std::int64_t head = row()[r].head, i = row()[r].query, at = problem_.state_at(sequence_, start, head, i);
     memory_[at_.all_m + r] = start.m[at];
     memory_[at_.all_l + r] = start.l[at];
     std::memcpy(all_o(r), problem_.state_o(sequence_, start, head, i), float_bytes(args_.Dv));
@@ -79,7 +84,7 @@ void Worker::load_start() {
 void Worker::load_queries() {
   if (problem_.scores != nullptr) return;
   for (std::int64_t r = 0; r < rows_; ++r) {
-    table_.widen[args_.q.type](problem_.q_row(sequence_, head_of(r), query_of(r)), problem_.scale, q(r), args_.D);
+    table_.widen[args_.q.type](problem_.q_row(sequence_, row()[r].head, row()[r].query), problem_.scale, q(r), args_.D);
   }
 }
 
@@ -94,7 +99,7 @@ void Worker::run_split(std::int64_t begin, std::int64_t end) {
 }
 
 bool Worker::reaches(std::int64_t r, std::int64_t begin, std::int64_t end) const {
-  return most(row_keys()[r].begin, begin) < least(row_keys()[r].end, end);
+  return most(row()[r].keys.begin, begin) < least(row()[r].keys.end, end);
 }
 
 void Worker::run_block(std::int64_t begin, std::int64_t end) {
@@ -118,7 +123,7 @@ void Worker::run_rows(std::int64_t r0, std::int32_t rows) {
   // attended.
   bool whole = !masks_ && block_.all_present();
   for (std::int32_t i = 0; i < rows && whole; ++i) {
-    whole = row_keys()[r0 + i].begin <= begin && row_keys()[r0 + i].end >= end;
+    whole = row()[r0 + i].keys.begin <= begin && row()[r0 + i].keys.end >= end;
   }
   const bool plain = whole && block_.keys() % kPanel == 0;
   if (whole && !plain) attended()[0] = range(0, block_.keys());
@@ -126,7 +131,8 @@ void Worker::run_rows(std::int64_t r0, std::int32_t rows) {
     bool any = false;
     for (std::int32_t i = 0; i < rows; ++i) {
       Attended& keys = attended()[i];
-      keys = attended_keys(problem_, sequence_, head_of(r0 + i), query_of(r0 + i), row_keys()[r0 + i], begin, end);
+      keys =
+          attended_keys(problem_, sequence_, row()[r0 + i].head, row()[r0 + i].query, row()[r0 + i].keys, begin, end);
       if (!block_.all_present()) keys.clear_except(block_.present());
       any = any || !keys.none();
     }
@@ -173,7 +179,7 @@ void Worker::compute_scores(std::int64_t r0, std::int32_t rows, bool all) {
     return;
   }
   for (std::int32_t i = 0; i < rows; ++i) {
-    std::memcpy(s(i), problem_.scores + query_of(r0 + i) * problem_.scores_row + block_.begin(),
+    std::memcpy(s(i), problem_.scores + row()[r0 + i].query * problem_.scores_row + block_.begin(),
                 float_bytes(block_.keys()));
   }
 }
@@ -187,8 +193,8 @@ void Worker::step_scores(std::int64_t r0, std::int32_t rows, heed_inspect until)
     float* slope = memory_ + at_.slope;
     std::int64_t* distance = buffer<std::int64_t>(at_.distance);
     for (std::int32_t i = 0; i < rows; ++i) {
-      slope[i] = args_.alibi_slopes[head_of(r0 + i)];
-      distance[i] = sequence_.position - sequence_.key_position + query_of(r0 + i) - block_.begin();
+      slope[i] = args_.alibi_slopes[row()[r0 + i].head];
+      distance[i] = sequence_.position - sequence_.key_position + row()[r0 + i].query - block_.begin();
     }
     step.slope = slope;
     step.distance = distance;
@@ -196,7 +202,7 @@ void Worker::step_scores(std::int64_t r0, std::int32_t rows, heed_inspect until)
   if (biased && args_.bias.data != nullptr) {
     const void** bias = buffer<const void*>(at_.bias);
     for (std::int32_t i = 0; i < rows; ++i) {
-      bias[i] = problem_.bias_row(sequence_, head_of(r0 + i), query_of(r0 + i), sequence_.begin + block_.begin());
+      bias[i] = problem_.bias_row(sequence_, row()[r0 + i].head, row()[r0 + i].query, sequence_.begin + block_.begin());
     }
     step.bias = bias;
     step.attended = attended()[0].words;
@@ -206,10 +212,10 @@ void Worker::step_scores(std::int64_t r0, std::int32_t rows, heed_inspect until)
 
 void Worker::call_back(std::int64_t r0, std::int32_t rows) {
   for (std::int32_t i = 0; i < rows; ++i) {
-    const std::int64_t position = sequence_.position + query_of(r0 + i);
+    const std::int64_t position = sequence_.position + row()[r0 + i].query;
     for (std::int32_t j = 0; j < block_.keys(); ++j) {
       if (((attended()[i].words[j / 64] >> (j % 64)) & 1u) == 0) continue;
-      s(i)[j] = args_.score_callback(args_.score_context, head_of(r0 + i), position,
+      s(i)[j] = args_.score_callback(args_.score_context, row()[r0 + i].head, position,
                                      sequence_.key_position + block_.begin() + j, s(i)[j]);
     }
   }
@@ -241,7 +247,7 @@ void Worker::end_split(std::int64_t r, std::int64_t split) {
 
 // o null: the row attended no key.
 void Worker::finish_row(std::int64_t r, const float* o) {
-  const std::int64_t head = head_of(r), i = query_of(r);
+  const std::int64_t head = row()[r].head, i = row()[r].query;
   const float sink = args_.sinks == nullptr ? kMinusInfinity : args_.sinks[head];
   float m = memory_[at_.all_m + r], l = memory_[at_.all_l + r];
   if (o == nullptr) {
@@ -264,7 +270,7 @@ void Worker::finish_row(std::int64_t r, const float* o) {
 // Computes the row's scores once more and shows the stage that the caller asked for. Scores after scale and after cap
 // are shown for every key that exists; later ones are -inf, weights +0, where a key isn't attended.
 void Worker::inspect_row(std::int64_t r, float m, float l, float sink) {
-  const std::int64_t head = head_of(r), i = query_of(r);
+  const std::int64_t head = row()[r].head, i = row()[r].query;
   const heed_inspect what = args_.inspect_what;
   const heed_tensor_out& view = args_.inspect;
   float* out = static_cast<float*>(view.data) + sequence_.b * view.stride_batch + head * view.stride_head +
@@ -281,7 +287,7 @@ void Worker::inspect_row(std::int64_t r, float m, float l, float sink) {
     keys = block_.present();
     Attended shown = keys;
     if (what >= HEED_SCORES_BIASED) {
-      keys.clear_except(attended_keys(problem_, sequence_, head, i, row_keys()[r], begin, end));
+      keys.clear_except(attended_keys(problem_, sequence_, head, i, row()[r].keys, begin, end));
     }
     compute_scores(r, 1, true);
     step_scores(r, 1, what);

@@ -49,11 +49,12 @@ class Worker {
            args_.bias.data != nullptr;
   }
 
-  // Row r of the item is a row of the stacked ones: all heads of the kv head's group, query token by query token.
-  std::int64_t query_of(std::int64_t r) const { return (item_.row_begin + r) / problem_.group; }
-  std::int64_t head_of(std::int64_t r) const {
-    return item_.kv_head * problem_.group + (item_.row_begin + r) % problem_.group;
-  }
+  // A row of the item: which query token of which head, and the keys that it attends before any mask.
+  struct Row {
+    std::int64_t query, head;
+    KeyRange keys;
+  };
+  Row* row() const { return buffer<Row>(at_.row); }
   std::int64_t splits() const { return (sequence_.keys + kSplit - 1) / kSplit; }
 
   template <class T>
@@ -67,7 +68,6 @@ class Worker {
   float* all_o(std::int64_t r) const {  // where nothing is folded, the only split's state is the row's
     return folded_ ? memory_ + at_.all_o + r * at_.o_row : part_o(r);
   }
-  KeyRange* row_keys() const { return buffer<KeyRange>(at_.row_keys); }
   std::int32_t* part_any() const { return buffer<std::int32_t>(at_.part_any); }
   std::int32_t* all_any() const { return buffer<std::int32_t>(at_.all_any); }
   Attended* attended() const { return buffer<Attended>(at_.attended); }

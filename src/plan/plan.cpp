@@ -62,7 +62,7 @@ void make_layout(Plan& plan) {
   at.attended = take(tile_rows * kAttendedWords * 2, kClose);
   at.begin = take(tile_rows, kClose);
   at.end = take(tile_rows, kClose);
-  at.row_keys = take(rows * 4, kClose);
+  at.row = take(rows * 8, kClose);
   at.part_any = take(rows, kClose);
   at.all_any = take(rows, kClose);
   at.distance = take(tile_rows * 2, kClose);
