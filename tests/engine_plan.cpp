@@ -186,8 +186,51 @@ TEST_CASE("the longest item is a small share of the work", "[engine][plan]") {
   CHECK(run.items(1) == 1);
 }
 
+// Memory with room behind what was asked for, where a worker that no buffer belongs to would write.
+struct Fenced {
+  static constexpr std::size_t kFence = 4 << 20;
+  static constexpr unsigned char kCanary = 0xC3;
+
+  static void* allocate(void* context, std::size_t bytes) {
+    auto& self = *static_cast<Fenced*>(context);
+    self.bytes = bytes;
+    self.memory = static_cast<unsigned char*>(std::aligned_alloc(64, (bytes + kFence + 63) / 64 * 64));
+    std::fill_n(self.memory + bytes, kFence, kCanary);
+    return self.memory;
+  }
+  static void release(void* context, void* memory, std::size_t) {
+    auto& self = *static_cast<Fenced*>(context);
+    self.damaged = std::any_of(self.memory + self.bytes, self.memory + self.bytes + kFence,
+                               [](unsigned char byte) { return byte != kCanary; });
+    std::free(memory);
+  }
+  unsigned char* memory = nullptr;
+  std::size_t bytes = 0;
+  bool damaged = false;
+};
+
+// Starts the call's task once more in the middle of an item, which no buffer is left for.
+struct Restarted {
+  static void parallel_for(void* context, std::int64_t count, Task task, void* task_context) {
+    auto& self = *static_cast<Restarted*>(context);
+    self.task = task;
+    self.task_context = task_context;
+    for (std::int64_t t = 0; t < count; ++t) task(task_context, t);
+    task(task_context, 0);
+  }
+  static float score(void* context, std::int64_t, std::int64_t, std::int64_t, float score) {
+    auto& self = *static_cast<Restarted*>(context);
+    if (++self.depth <= 4) self.task(self.task_context, self.depth);
+    --self.depth;
+    return score;
+  }
+  Task task = nullptr;
+  void* task_context = nullptr;
+  int depth = 0;
+};
+
 TEST_CASE("executors that run a task twice, or more tasks than asked for, do no harm", "[engine][plan]") {
-  EngineProblem p({1, 4, 2, 30, 1500, 8, 9}, 21);
+  EngineProblem p({2, 4, 2, 30, 1500, 8, 9}, 21);
   const std::string expected = p.run();
   const auto twice = [](void*, std::int64_t count, Task task, void* context) {
     for (std::int64_t t = 0; t < count + 3; ++t) {
@@ -200,11 +243,21 @@ TEST_CASE("executors that run a task twice, or more tasks than asked for, do no 
     for (std::int64_t t = 0; t < 3 * count; ++t) pool.emplace_back([=] { task(context, t % count); });
     for (std::thread& thread : pool) thread.join();
   };
+  Fenced fenced;
+  p.args.allocator = {Fenced::allocate, Fenced::release, &fenced};
   for (int n = 0; n < 20; ++n) {
     p.args.executor = {n % 2 == 0 ? +twice : +crowded, nullptr, 4};
     const bool same = p.run() == expected;
     REQUIRE(same);
+    REQUIRE(!fenced.damaged);
   }
+  Restarted restarted;
+  p.args.score_callback = Restarted::score;
+  p.args.score_context = &restarted;
+  p.args.executor = {Restarted::parallel_for, &restarted, 2};
+  const bool same = p.run() == expected;
+  CHECK(same);
+  CHECK(!fenced.damaged);
 }
 
 TEST_CASE("a plan says what it chose", "[engine][plan]") {

@@ -10,6 +10,12 @@ using dispatch::f32;
 std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
+// In bytes; 0 if either isn't there.
+std::int64_t distance(const void* from, const void* to) {
+  if (from == nullptr || to == nullptr) return 0;
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from));
+}
+
 // Spans of rows, as seen from key `first` of the block on.
 struct Spans {
   Spans(const Tile& tile, std::int32_t first, std::int32_t keys) {
@@ -74,12 +80,8 @@ void Block::load_panels(const Sequence& sequence, std::int64_t kv_head) {
     if (page < 0) {
       exclude(j, j + piece.keys);
     } else {
-      const auto at = [&](const heed_tensor& t, std::int64_t column) {
-        const std::int64_t element = page * t.stride_batch + kv_head * t.stride_head + within * column;
-        return static_cast<const char*>(t.data) + element * element_bytes(t.type);
-      };
-      piece.k = at(args_.k, args_.D);
-      piece.v = at(args_.v, kPanel);
+      piece.k = panel(args_.k, args_.D, page, kv_head, within);
+      piece.v = panel(args_.v, kPanel, page, kv_head, within);
     }
     j += piece.keys;
   }
@@ -128,6 +130,7 @@ void Block::load(const Sequence& sequence, std::int64_t kv_head, std::int64_t be
   finite_known_ = tail_packed_ = false;
   all_present_ = true;
   present_ = range(0, keys_count_);
+  values_ahead_ = next_keys_ahead_ = 0;
   if (args_.kv_panels != 0) {
     load_panels(sequence, kv_head);
     if (args_.k.type == HEED_INT8) load_scales(args_.k_scales, sequence, kv_head, memory_ + at_.k_scale);
@@ -147,6 +150,28 @@ void Block::load(const Sequence& sequence, std::int64_t kv_head, std::int64_t be
                                                at_.values_panel);
     finite_known_ = true;
   }
+}
+
+void Block::fetch_ahead(const Sequence& sequence, std::int64_t kv_head) {
+  // What fits into the second-level cache may be there already, and asking for it costs up to a tenth.
+  constexpr std::int64_t kNearBytes = std::int64_t{1} << 20;
+  const std::int64_t key_bytes = args_.D * element_bytes(args_.k.type) + args_.Dv * element_bytes(args_.v.type);
+  if (sequence.keys <= kNearBytes / key_bytes) return;
+
+  const std::int64_t slot = sequence.begin + begin_ + kBlock;
+  const bool last = begin_ + kBlock >= sequence.keys;
+  const char *keys = keys_.data, *values = values_.data, *next = nullptr;
+  if (piece_count_ > 0) {
+    keys = pieces_[0].k;
+    values = pieces_[0].v;
+    const std::int64_t page = last ? -1 : problem_.page_of(sequence, slot);
+    if (page >= 0) next = panel(args_.k, args_.D, page, kv_head, slot % args_.page_size);
+  } else if (!last) {
+    std::int64_t run = 0;
+    next = problem_.slot(args_.k, sequence, kv_head, slot, &run);
+  }
+  values_ahead_ = distance(keys, values);
+  next_keys_ahead_ = distance(values, next);
 }
 
 void Block::scores(const float* q, std::int64_t q_row, std::int32_t rows, const std::int32_t* begin,
@@ -173,14 +198,16 @@ void Block::scores(const float* q, std::int64_t q_row, std::int32_t rows, const 
               nullptr,
               begin,
               end,
-              true};
+              true,
+              values_ahead_};
     const Spans spans(tile, piece.first, tile.panels * kPanel);
     tile.begin = spans.begin;
     tile.end = spans.end;
     table_.tile[args_.k.type](tile);
   }
   if (piece_count_ == 0) {
-    table_.scores[keys_.type]({q, q_row, keys_.data, keys_.row, s, at_.s_row, rows, keys_count_, args_.D});
+    table_.scores[keys_.type](
+        {q, q_row, keys_.data, keys_.row, s, at_.s_row, rows, keys_count_, args_.D, values_ahead_});
   }
 }
 
@@ -201,6 +228,7 @@ void Block::run_pieces(const Tile& tile, std::int32_t first) {
     const Spans spans(part, begin - first, part.depth);
     part.begin = spans.begin;
     part.end = spans.end;
+    part.ahead = next_keys_ahead_;
     table_.tile[args_.v.type](part);
   }
 }
@@ -224,6 +252,7 @@ void Block::run_tile(Tile& tile, std::int32_t first) {
     tile.b_row = values_.row;
     tile.b_panel = kPanel;
     tile.panels = static_cast<std::int32_t>(whole);
+    tile.ahead = next_keys_ahead_;
     table_.tile[values_.type](tile);
   }
   if (whole * kPanel == args_.Dv) return;
@@ -237,6 +266,7 @@ void Block::run_tile(Tile& tile, std::int32_t first) {
   tile.b_panel = 0;
   tile.c += whole * kPanel;
   tile.panels = 1;
+  tile.ahead = 0;
   table_.tile[f32](tile);
 }
 

@@ -18,6 +18,10 @@ class Block {
   // Keys [begin, end) of the sequence. pack: into panels.
   void load(const Sequence& sequence, std::int64_t kv_head, std::int64_t begin, std::int64_t end, bool pack);
 
+  // For few rows, to which memory is far: the block's values are fetched while its scores are computed, and the next
+  // block's keys while its values are added.
+  void fetch_ahead(const Sequence& sequence, std::int64_t kv_head);
+
   std::int64_t begin() const { return begin_; }
   std::int32_t keys() const { return keys_count_; }
   std::int32_t panels() const { return (keys_count_ + kPanel - 1) / kPanel; }
@@ -58,6 +62,11 @@ class Block {
                 float* gathered);
   void load_scales(const heed_tensor& scales, const Sequence& sequence, std::int64_t kv_head, float* out);
   void exclude(std::int32_t begin, std::int32_t end);
+  const char* panel(const heed_tensor& tensor, std::int64_t columns, std::int64_t page, std::int64_t kv_head,
+                    std::int64_t within) const {
+    const std::int64_t element = page * tensor.stride_batch + kv_head * tensor.stride_head + within * columns;
+    return static_cast<const char*>(tensor.data) + element * element_bytes(tensor.type);
+  }
   void load_panels(const Sequence& sequence, std::int64_t kv_head);
   void widen_panels();
   void run_tile(Tile& tile, std::int32_t first);  // sets what is said of B, and changes C
@@ -81,7 +90,8 @@ class Block {
   Attended present_{};
   Source keys_{}, values_{};  // row-major ones
   Piece pieces_[kMostPieces];
-  int piece_count_ = 0;  // 0: row-major
+  std::int64_t values_ahead_ = 0, next_keys_ahead_ = 0;  // as in Tile
+  int piece_count_ = 0;                                  // 0: row-major
 };
 
 }  // namespace heed

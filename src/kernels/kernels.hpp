@@ -30,6 +30,10 @@ struct Tile {
   // unwritten; otherwise (weighted sum) steps of depth outside may be left out, because A is +0 there and B finite.
   const std::int32_t *begin, *end;
   bool keys_are_columns;
+
+  // Bytes from B to data of the same form that are needed next, and fetched on the way; 0: none. A hint: what lies
+  // there is never looked at.
+  std::int64_t ahead = 0;
 };
 
 // Scores of a few rows against row-major keys: s[r][j] = chain over d of q[r][d] * k[j][d].
@@ -41,6 +45,7 @@ struct Scores {
   float* s;
   std::int64_t s_row;
   std::int64_t rows, keys, D;
+  std::int64_t ahead = 0;  // as in Tile, from k
 };
 
 // Step 3, and the scale of int8 keys, on a tile of scores. Each part that is off costs nothing.

@@ -31,7 +31,9 @@ HEED_INLINE void extend(Chains<R, G>& chains, const float* const (&q)[R], std::i
                         std::int64_t k_row) {
 #pragma GCC unroll 4
   for (int g = 0; g < G; ++g) {
-    const FourColumns keys = load_four_columns(k + g * kLanes * k_row, k_row);
+    const T* group = k + g * kLanes * k_row;
+    asm("" : "+r"(group));  // its rows' addresses are made from it: kept one by one, they would fill the stack
+    const FourColumns keys = load_four_columns(group, k_row);
 #pragma GCC unroll 4
     for (int c = 0; c < 4; ++c) {
 #pragma GCC unroll 4
@@ -74,10 +76,19 @@ __attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int6
   }
   std::int64_t d = 0;
   if (keys == G * kLanes) {
-    for (; d + 4 <= t.D; d += 4) extend(chains, q, d, k + d, t.k_row);
+    for (; d + 4 <= t.D; d += 4) {
+      if (t.ahead != 0 && r0 == 0 && d % (64 / static_cast<int>(sizeof(T))) == 0) {  // once per line, for all rows
+        for (int x = 0; x < G * kLanes; ++x) fetch_ahead(k + x * t.k_row + d, t.ahead);
+      }
+      extend(chains, q, d, k + d, t.k_row);
+    }
   }
-  for (; d < t.D; d += 4) {
-    extend_piece(chains, q, d, k + d, t.k_row, keys, t.D - d < 4 ? static_cast<int>(t.D - d) : 4);
+  if (d < t.D) {
+    Chains<R, G> rest = chains;  // a copy: the address of what is passed on keeps it out of the registers
+    for (; d < t.D; d += 4) {
+      extend_piece(rest, q, d, k + d, t.k_row, keys, t.D - d < 4 ? static_cast<int>(t.D - d) : 4);
+    }
+    chains = rest;
   }
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) {

@@ -57,7 +57,7 @@ HEED_INLINE Union keys_of(const Tile& t, std::int32_t r0, int rows, std::int32_t
 }
 
 // R rows from r0, P panels from p.
-template <class T, int R, int P>
+template <class T, int R, int P, bool Ahead>
 HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::int32_t first, std::int32_t last) {
   constexpr int V = P * kVectors;
   float* c = t.c + r0 * t.c_row + p * kPanel;
@@ -72,6 +72,10 @@ HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::
   const T* b = static_cast<const T*>(t.b) + p * t.b_panel + first * t.b_row;
   for (std::int64_t k = first; k < last; ++k, b += t.b_row) {
     Floats row[V];
+    if constexpr (Ahead) {
+#pragma GCC unroll 8
+      for (int panel = 0; panel < P; ++panel) fetch_ahead(b + panel * t.b_panel, t.ahead);
+    }
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) row[v] = load(b + v / kVectors * t.b_panel + v % kVectors * kLanes);
 #pragma GCC unroll 8
@@ -101,7 +105,12 @@ template <class T, int R, int P>
 HEED_INLINE void rows_in(const Tile& t, std::int32_t r0, std::int32_t p) {
   const Union u = keys_of(t, r0, R, t.keys_are_columns ? t.panels * kPanel : t.depth);
   if (t.keys_are_columns && ((p + P) * kPanel <= u.begin || p * kPanel >= u.end)) return;
-  registers<T, R, P>(t, r0, p, t.keys_are_columns ? 0 : u.begin, t.keys_are_columns ? t.depth : u.end);
+  const std::int32_t first = t.keys_are_columns ? 0 : u.begin, last = t.keys_are_columns ? t.depth : u.end;
+  if (t.ahead != 0 && r0 == 0) {  // once for all rows
+    registers<T, R, P, true>(t, r0, p, first, last);
+  } else {
+    registers<T, R, P, false>(t, r0, p, first, last);
+  }
 }
 
 // The last R < kShape.rows rows from r0, with as many panels side by side as fill the registers.

@@ -45,6 +45,12 @@ HEED_INLINE Floats load(const float* p) { return Floats::load_unaligned(p); }
 HEED_INLINE void store(float* p, Floats x) { x.store_unaligned(p); }
 HEED_INLINE Floats broadcast(float x) { return Floats(x); }
 
+// Asks for the line that lies `bytes` behind p. Into the second-level cache: a block of keys is larger than the first.
+HEED_INLINE void fetch_ahead(const void* p, std::int64_t bytes) {
+  __builtin_prefetch(
+      reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(p) + static_cast<std::uintptr_t>(bytes)), 0, 2);
+}
+
 // The first n < kLanes floats, +0 behind them; touches nothing else.
 HEED_INLINE Floats load_tail(const float* p, std::int64_t n) {
   alignas(64) float lanes[kLanes] = {};
