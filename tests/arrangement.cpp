@@ -29,6 +29,8 @@ Arrangement draw_arrangement(const Content& content, std::uint64_t seed) {
   how.begin = random.once_in(3);
   how.widened = random.once_in(3);
   how.lse = !random.once_in(8);
+  const OptionSpec& spec = content.spec;
+  how.in_place = spec.D == spec.Dv && (how.widened ? HEED_F32 : spec.q) == spec.out && random.between(0, 4) != 0;
   how.alignment = static_cast<heed_alignment>(random.between(HEED_BOTTOM_RIGHT, HEED_OFFSETS));
   how.page_size = random.once_in(2) ? 16 * random.between(1, 8) : random.once_in(3) ? 1 : random.between(2, 70);
   if (content.has(kAbsent)) {
@@ -64,6 +66,7 @@ std::string describe(const Arrangement& how) {
   if (how.panels) text << ", panels";
   if (how.table_rows) text << ", table rows";
   if (how.widened) text << ", widened";
+  if (how.in_place) text << ", in place";
   if (!how.lse) text << ", no lse";
   return text.str();
 }

@@ -2,6 +2,7 @@
 // prefill and decode, I4 layout and storage. Rows without fused multiply-add keep these too, so every row runs all.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <utility>
 
 #include "executors.hpp"
 #include "option_problem.hpp"
@@ -13,56 +14,75 @@ namespace heed::test {
 namespace {
 
 using Results = std::vector<SequenceResult>;
-// What is wrong with other ways to compute the content whose results are known.
-using Against = std::function<std::string(const Content& content, const Results& once)>;
 
+// What each row of kernels gave, in the order of rows_under_test().
+using OfRows = std::vector<Results>;
+
+// Empty, or the first failure of `step`, which is told the number of the row in use.
+template <class Step>
+std::string on_every_row(const Step& step) {
+  const std::vector<const Table*> rows = rows_under_test();
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const ForcedRow forced(*rows[row]);
+    const std::string failure = step(row);
+    if (!failure.empty()) return std::string("row ") + rows[row]->name + ": " + failure;
+  }
+  return {};
+}
+
+// against(content, problem, what each row gave): what is wrong with other ways to compute it. `problem` is the call as
+// the spec says it.
+template <class Against>
 void check_on_every_row(Int count, const Against& against) {
   check_options(count, [&](const OptionSpec& spec) -> std::string {
     const Content content = content_of(spec);
-    for (const Table* row : rows_under_test()) {
-      const ForcedRow forced(*row);
-      Results once;
-      std::string failure = OptionProblem(content).run(&once);
-      if (failure.empty()) failure = against(content, once);
-      if (!failure.empty()) return std::string("row ") + row->name + ", " + failure;
-    }
-    return {};
+    OptionProblem problem(content);
+    OfRows once(rows_under_test().size());
+    const std::string failure = on_every_row([&](std::size_t row) { return problem.run(&once[row]); });
+    return failure.empty() ? against(content, problem, once) : failure;
   });
 }
 
-// Runs a content whose sequence b should give expected[b], where that isn't null.
-std::string compare(const Content& content, const Arrangement& how,
-                    const std::vector<const SequenceResult*>& expected) {
-  Results found;
-  std::string failure = OptionProblem(content, how).run(&found);
-  for (Int b = 0; b < content.B() && failure.empty(); ++b) {
+std::string difference(const Content& content, const Results& found, const Results& expected) {
+  for (Int b = 0; b < content.B(); ++b) {
     const auto n = static_cast<std::size_t>(b);
-    if (expected[n] != nullptr) failure = difference(content, b, found[n], *expected[n]);
+    const std::string failure = difference(content, b, found[n], expected[n]);
+    if (!failure.empty()) return failure;
   }
+  return {};
+}
+
+// Runs a content in another arrangement, every other time on threads; take(once) leaves, of what a row gave, what it
+// should give here.
+template <class Take>
+std::string compare(const Content& content, const Arrangement& how, const OfRows& once, const Take& take) {
+  OptionProblem problem(content, how);
+  auto threads = static_cast<std::int32_t>(2 + how.seed % 7);
+  if (how.seed % 2 == 0) problem.args.executor = {on_threads, &threads, threads};
+  const std::string failure = on_every_row([&](std::size_t row) {
+    Results found;
+    const std::string failed = problem.run(&found);
+    return failed.empty() ? difference(content, found, take(once[row], found)) : failed;
+  });
   return failure.empty() ? failure : describe(how) + ": " + failure;
 }
 
-std::vector<const SequenceResult*> all_of(const Results& results) {
-  std::vector<const SequenceResult*> all;
-  for (const SequenceResult& result : results) all.push_back(&result);
-  return all;
+std::string compare(const Content& content, const Arrangement& how, const OfRows& once) {
+  return compare(content, how, once, [](const Results& all, const Results&) -> const Results& { return all; });
 }
 
 TEST_CASE("I1: the number of threads and their order change no bit", "[attention][I1]") {
-  check_on_every_row(400, [](const Content& content, const Results& once) {
+  check_on_every_row(300, [](const Content& content, OptionProblem& problem, const OfRows& once) {
     Random random(content.spec.seed);
     for (int n = 0; n < 3; ++n) {
       const auto kind = random.between(0, 2);
-      std::int32_t threads =
-          static_cast<std::int32_t>(random.once_in(3) ? random.between(1, 64) : 1 << random.between(0, 6));
-      OptionProblem problem(content);
+      auto threads = static_cast<std::int32_t>(random.once_in(3) ? random.between(1, 64) : 1 << random.between(0, 6));
       problem.args.executor = {kind == 0 ? on_threads : kind == 1 ? last_first : odd_first, &threads, threads};
-      Results found;
-      std::string failure = problem.run(&found);
-      for (Int b = 0; b < content.B() && failure.empty(); ++b) {
-        const auto at = static_cast<std::size_t>(b);
-        failure = difference(content, b, found[at], once[at]);
-      }
+      const std::string failure = on_every_row([&](std::size_t row) {
+        Results found;
+        const std::string failed = problem.run(&found);
+        return failed.empty() ? difference(content, found, once[row]) : failed;
+      });
       if (!failure.empty()) {
         return std::to_string(threads) + " threads, order " + std::to_string(kind) + ": " + failure;
       }
@@ -103,45 +123,49 @@ std::string run_items(const AttentionArgs& args, std::int32_t workers, Random& r
 }
 
 TEST_CASE("I1: the items of a plan in any order, by any worker, change no bit", "[attention][plan][I1]") {
-  check_on_every_row(400, [](const Content& content, const Results& once) {
+  check_on_every_row(500, [](const Content& content, OptionProblem& problem, const OfRows& once) {
     Random random(content.spec.seed + 1);
-    OptionProblem problem(content);
     const auto workers = static_cast<std::int32_t>(random.between(1, 20));
-    std::string failure = run_items(problem.args, workers, random);
-    Results found;
-    if (failure.empty()) failure = problem.take(&found);
-    for (Int b = 0; b < content.B() && failure.empty(); ++b) {
-      const auto at = static_cast<std::size_t>(b);
-      failure = difference(content, b, found[at], once[at]);
-    }
-    if (!failure.empty()) failure = std::to_string(workers) + " workers: " + failure;
-    return failure;
+    const std::string failure = on_every_row([&](std::size_t row) {
+      Results found;
+      std::string failed = run_items(problem.args, workers, random);
+      if (failed.empty()) failed = problem.take(&found);
+      return failed.empty() ? difference(content, found, once[row]) : failed;
+    });
+    return failure.empty() ? failure : std::to_string(workers) + " workers: " + failure;
   });
 }
 
 // With lengths or begins in the arrangement there is NaN in the slots behind or before the keys, and where sequences
 // with fewer queries than others stand in a dense batch, in the rows behind theirs.
 TEST_CASE("I2: the other sequences of a batch, their order and the padding change no bit", "[attention][I2]") {
-  check_on_every_row(500, [](const Content& content, const Results& once) {
+  check_on_every_row(500, [](const Content& content, OptionProblem&, const OfRows& once) {
     Random random(content.spec.seed + 2);
     for (Int b = 0; b < content.B(); ++b) {
       Content one = content;
       one.sequences = {content.sequences[static_cast<std::size_t>(b)]};
       const std::string failure =
-          compare(one, draw_arrangement(one, random.next()), {&once[static_cast<std::size_t>(b)]});
+          compare(one, draw_arrangement(one, random.next()), once,
+                  [&](const Results& all, const Results&) { return Results{all[static_cast<std::size_t>(b)]}; });
       if (!failure.empty()) return "sequence " + std::to_string(b) + " alone, " + failure;
     }
     Content mixed = content;
+    std::vector<Int> from;  // which sequence it is; -1: another one
     mixed.sequences.clear();
-    std::vector<const SequenceResult*> expected;
-    const auto insert = [&](const SequenceContent& sequence, const SequenceResult* result) {
+    const auto insert = [&](const SequenceContent& sequence, Int b) {
       const Int at = random.between(0, mixed.B());
       mixed.sequences.insert(mixed.sequences.begin() + at, sequence);
-      expected.insert(expected.begin() + at, result);
+      from.insert(from.begin() + at, b);
     };
-    for (std::size_t b = 0; b < once.size(); ++b) insert(content.sequences[b], &once[b]);
-    for (const SequenceContent& mate : mates_of(content, random.next())) insert(mate, nullptr);
-    const std::string failure = compare(mixed, draw_arrangement(mixed, random.next()), expected);
+    for (Int b = 0; b < content.B(); ++b) insert(content.sequences[static_cast<std::size_t>(b)], b);
+    for (const SequenceContent& mate : mates_of(content, random.next())) insert(mate, -1);
+    const std::string failure =
+        compare(mixed, draw_arrangement(mixed, random.next()), once, [&](const Results& all, Results expected) {
+          for (std::size_t n = 0; n < from.size(); ++n) {
+            if (from[n] >= 0) expected[n] = all[static_cast<std::size_t>(from[n])];
+          }
+          return expected;
+        });
     return failure.empty() ? failure : "among others, " + failure;
   });
 }
@@ -162,20 +186,24 @@ SequenceResult row_of(const OptionSpec& spec, const SequenceContent& s, const Se
 }
 
 TEST_CASE("I3: a row of a prefill is the decode of its token", "[attention][I3]") {
-  check_on_every_row(500, [](const Content& content, const Results& once) {
+  check_on_every_row(600, [](const Content& content, OptionProblem&, const OfRows& once) {
     Random random(content.spec.seed + 3);
     Content decodes = content;  // some rows of all sequences as a batch of decodes
     decodes.sequences.clear();
-    Results expected;
-    for (std::size_t b = 0; b < once.size(); ++b) {
+    std::vector<std::pair<std::size_t, Int>> from;
+    for (std::size_t b = 0; b < content.sequences.size(); ++b) {
       const SequenceContent& s = content.sequences[b];
-      for (int n = 0; n < 3 && s.queries > 0; ++n) {
-        const Int i = random.between(0, s.queries - 1);
-        decodes.sequences.push_back(row_of(content, s, i));
-        expected.push_back(row_of(content.spec, s, once[b], i));
-      }
+      for (int n = 0; n < 3 && s.queries > 0; ++n) from.emplace_back(b, random.between(0, s.queries - 1));
     }
-    const std::string failure = compare(decodes, draw_arrangement(decodes, random.next()), all_of(expected));
+    for (const auto& [b, i] : from) decodes.sequences.push_back(row_of(content, content.sequences[b], i));
+    const std::string failure =
+        compare(decodes, draw_arrangement(decodes, random.next()), once, [&](const Results& all, const Results&) {
+          Results rows;
+          for (const auto& [b, i] : from) {
+            rows.push_back(row_of(content.spec, content.sequences[b], all[b], i));
+          }
+          return rows;
+        });
     return failure.empty() ? failure : "as a batch of decodes, " + failure;
   });
 }
@@ -197,6 +225,7 @@ void count_layouts(const AttentionArgs& a, Coverage& coverage) {
   coverage.count("negative strides", a.k.stride_token < 0);
   coverage.count("K and V in one row",
                  a.k.type == a.v.type && a.k.stride_token >= a.D + a.Dv && a.k.stride_token == a.v.stride_token);
+  coverage.count("out over q", a.out.data == a.q.data);
   coverage.count("panels", a.kv_panels != 0);
   coverage.count("table_rows", a.table_rows.data != nullptr);
   coverage.count("byte mask", a.mask_kind == HEED_BYTE_MASK);
@@ -207,72 +236,74 @@ void count_layouts(const AttentionArgs& a, Coverage& coverage) {
 TEST_CASE("I4: strides, ragged batches, pages and padding change no bit", "[attention][I4][H16]") {
   Coverage coverage;
   Int shared = 0;
-  check_on_every_row(500, [&](const Content& content, const Results& once) {
+  check_on_every_row(600, [&](const Content& content, OptionProblem&, const OfRows& once) {
     Random random(content.spec.seed + 4);
     for (int n = 0; n < 3; ++n) {
       const Arrangement how = draw_arrangement(content, random.next());
+      const std::string failure = compare(content, how, once);
+      if (!failure.empty()) return failure;
       const OptionProblem problem(content, how);
       const AttentionArgs& a = problem.args;
       count_layouts(a, coverage);
       coverage.next();
       shared += a.page_size == 0 && a.kv_indptr.data == nullptr && a.B > 1 && a.k.stride_batch == 0 ? 1 : 0;
-      const std::string failure = compare(content, how, all_of(once));
-      if (!failure.empty()) return failure;
     }
     return std::string();
   });
   coverage.require();
-  CHECK(shared >= problems(5));  // keys that lie there once for the whole batch
+  CHECK(shared >= problems(6));  // keys that lie there once for the whole batch
 }
 
 TEST_CASE("I4: numbers stored in 16 bits give the bits of the same numbers in f32", "[attention][I4]") {
-  check_on_every_row(400, [](const Content& content, const Results& once) {
+  check_on_every_row(500, [](const Content& content, OptionProblem&, const OfRows& once) {
     Arrangement how = home_of(content);
     how.widened = true;
-    return compare(content, how, all_of(once));
+    return compare(content, how, once);
   });
 }
 
 // Parts of whole splits, each in a layout of its own; the last one finishes.
+std::string run_parts(const Content& content, Random random, Results* found) {
+  const OptionSpec& spec = content.spec;
+  Int Lq = 0, Lkv = 0;
+  for (const SequenceContent& s : content.sequences) {
+    Lq = std::max(Lq, s.queries);
+    Lkv = std::max(Lkv, s.keys);
+  }
+  const Int rows = content.B() * spec.Hq * Lq;
+  Numbers m(static_cast<std::size_t>(rows + 1)), l(m), o(static_cast<std::size_t>(rows * spec.Dv + 1));
+  const heed_state state{content.B(), spec.Hq, Lq, spec.Dv, m.data(), l.data(), o.data(), 0, 0, 0, 0, 0, 0};
+  for (Int begin = 0, end = 0;; begin = end) {
+    end = begin + 512 * random.between(1, 2);
+    const bool last = end >= Lkv;
+    Content part = keys_of(content, begin, end);
+    part.spec.on[kInspected] = false;
+    if (!last) part.spec.on[kSinks] = false;
+    Arrangement how = draw_arrangement(part, random.next());
+    how.in_place = false;
+    how.ragged_queries = false;  // all parts see the state in the same shape
+    OptionProblem problem(part, how);
+    auto threads = static_cast<std::int32_t>(random.between(1, 8));
+    problem.args.executor = {on_threads, &threads, threads};
+    if (begin > 0) problem.args.start = &state;
+    if (!last) problem.args.end = &state;
+    const std::string before = problem.all_bytes();
+    std::string failure = problem.call();
+    if (failure.empty() && !last && problem.all_bytes() != before) failure = "out or lse was written beside the state";
+    if (failure.empty() && last) failure = problem.take(found);
+    if (!failure.empty()) return "keys from " + std::to_string(begin) + " on, " + describe(how) + ": " + failure;
+    if (last) return {};
+  }
+}
+
 TEST_CASE("keys in parts, each continuing the state of those before it, give the bits of one call",
           "[attention][states]") {
-  check_on_every_row(400, [](const Content& content, const Results& once) {
-    Random random(content.spec.seed + 5);
-    const OptionSpec& spec = content.spec;
-    Int Lq = 0, Lkv = 0;
-    for (const SequenceContent& s : content.sequences) {
-      Lq = std::max(Lq, s.queries);
-      Lkv = std::max(Lkv, s.keys);
-    }
-    const Int rows = content.B() * spec.Hq * Lq;
-    Numbers m(static_cast<std::size_t>(rows + 1)), l(m), o(static_cast<std::size_t>(rows * spec.Dv + 1));
-    const heed_state state{content.B(), spec.Hq, Lq, spec.Dv, m.data(), l.data(), o.data(), 0, 0, 0, 0, 0, 0};
-    for (Int begin = 0;;) {
-      const Int end = begin + 512 * random.between(1, 2);
-      const bool last = end >= Lkv;
-      Content part = keys_of(content, begin, end);
-      part.spec.on[kInspected] = false;
-      if (!last) part.spec.on[kSinks] = false;
-      Arrangement how = draw_arrangement(part, random.next());
-      how.ragged_queries = false;  // all parts see the state in the same shape
-      OptionProblem problem(part, how);
-      std::int32_t threads = static_cast<std::int32_t>(random.between(1, 8));
-      problem.args.executor = {on_threads, &threads, threads};
-      if (begin > 0) problem.args.start = &state;
-      if (!last) problem.args.end = &state;
+  check_on_every_row(500, [](const Content& content, OptionProblem&, const OfRows& once) {
+    return on_every_row([&](std::size_t row) {
       Results found;
-      const std::string before = problem.all_bytes();
-      std::string failure = problem.call();
-      if (failure.empty() && last) failure = problem.take(&found);
-      if (!last && problem.all_bytes() != before) failure = "out or lse was written beside the state";
-      for (Int b = 0; last && b < content.B() && failure.empty(); ++b) {
-        const auto at = static_cast<std::size_t>(b);
-        failure = difference(content, b, found[at], once[at]);
-      }
-      if (!failure.empty()) return "keys from " + std::to_string(begin) + " on, " + describe(how) + ": " + failure;
-      if (last) return std::string();
-      begin = end;
-    }
+      const std::string failure = run_parts(content, Random(content.spec.seed + 5), &found);
+      return failure.empty() ? difference(content, found, once[row]) : failure;
+    });
   });
 }
 

@@ -13,7 +13,9 @@
 #include "attention_random.hpp"
 #include "engine_problem.hpp"
 #include "executors.hpp"
+#include "option_problem.hpp"
 #include "support/each_row.hpp"
+#include "support/environment.hpp"
 
 namespace {
 
@@ -206,18 +208,23 @@ TEST_CASE("the kernels take memory for their scratch only where it is large", "[
 // Its contents are NaN when it comes, so a result that used them would show; its fences stay whole.
 TEST_CASE("the caller's allocator serves large problems, and gets all of it back", "[attention][memory]") {
   int used = 0;
-  check_random_problems(400, [&](const Spec& spec) -> std::string {
+  check_options(400, [&](const OptionSpec& spec) -> std::string {
     const std::vector<const Table*> rows = rows_under_test();
     const ForcedRow forced(*rows[spec.seed % rows.size()]);
-    const ModelProblem problem = problem_of(spec);
-    const Result expected = attend(problem);
+    const Content content = content_of(spec);
+    OptionProblem problem(content);
+    std::vector<SequenceResult> expected, found;
+    std::string failure = problem.run(&expected);
     Random random(spec.seed);
     std::int32_t threads = static_cast<std::int32_t>(random.once_in(2) ? 1 : random.between(2, 12));
-    Call call(problem, Layout::kHeadsFirst);
     Allocator allocator;
-    call.args.allocator = allocator.interface();
-    call.args.executor = {on_threads, &threads, threads};
-    const std::string failure = difference(call.run(), expected.out, expected.lse);
+    problem.args.allocator = allocator.interface();
+    problem.args.executor = {on_threads, &threads, threads};
+    if (failure.empty()) failure = problem.run(&found);
+    for (Int b = 0; b < content.B() && failure.empty(); ++b) {
+      const auto n = static_cast<std::size_t>(b);
+      failure = difference(content, b, found[n], expected[n]);
+    }
     if (!failure.empty()) return failure;
     if (allocator.taken != allocator.released) return "memory was not given back";
     if (allocator.taken > 1) return "memory was taken more than once";

@@ -1,5 +1,5 @@
-// The judge on trial: the model against the formula in double precision and against the cases that are written down,
-// with the options that the library doesn't serve yet.
+// The judge on trial: the model against the cases that are written down. Random problems hold it against the formula in
+// double precision (attention_options.cpp).
 #include "model.hpp"
 
 #include <catch2/catch_message.hpp>
@@ -7,56 +7,8 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <cmath>
 
-#include "attention_call.hpp"
-#include "attention_exact.hpp"
-#include "attention_random.hpp"
-
 namespace heed::test {
 namespace {
-
-std::string model_too_far(const ModelProblem& problem) {
-  const ModelResult found = model(problem);
-  return too_far(problem, found.out, found.lse);
-}
-
-// Options at random, most of them off.
-void add_options(ModelProblem& p, Random& random) {
-  const std::int64_t pairs = p.B * p.Hq * p.Lq * p.Lkv;
-  if (random.once_in(3)) {
-    p.mask.resize(static_cast<std::size_t>(pairs));
-    for (unsigned char& m : p.mask) m = static_cast<unsigned char>(random.between(0, 3));
-  }
-  if (random.once_in(3)) {
-    p.bias.resize(static_cast<std::size_t>(pairs));
-    for (float& x : p.bias) x = random.once_in(4) ? -kInfinity : random.number(Kind::kTame);
-  }
-  if (random.once_in(3)) {
-    for (std::int64_t h = 0; h < p.Hq; ++h) p.alibi_slopes.push_back(std::ldexp(1.0f, -static_cast<int>(h)));
-  }
-  if (random.once_in(3)) p.window_left = random.between(-1, p.Lkv);
-  if (random.once_in(3)) p.window_right = random.between(-1, p.Lkv);
-  const bool lengths = random.once_in(3), begins = random.once_in(3), drops = random.once_in(3);
-  for (std::int64_t b = 0; b < p.B; ++b) {
-    const std::int64_t length = lengths ? random.between(0, p.Lkv) : p.Lkv;
-    if (lengths) p.kv_lengths.push_back(length);
-    if (begins) p.key_begin.push_back(random.between(0, length));
-    if (drops) p.key_offset.push_back(random.between(0, 300));
-  }
-}
-
-TEST_CASE("the model is near the exact formula", "[attention][model]") {
-  check_random_problems(
-      300, [](const Spec& spec) { return spec.finite() ? model_too_far(problem_of(spec)) : std::string(); });
-}
-
-TEST_CASE("the model is near the exact formula with every option", "[attention][model]") {
-  check_random_problems(600, [](const Spec& spec) {
-    ModelProblem problem = problem_of(spec);
-    Random random(spec.seed + 1000);
-    add_options(problem, random);
-    return spec.finite() ? model_too_far(problem) : std::string();
-  });
-}
 
 // K = 0, V row j filled with j: a row's result is the mean of the keys that it attends.
 ModelProblem means(std::int64_t Lq, std::int64_t Lkv) {

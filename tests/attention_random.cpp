@@ -1,76 +1,9 @@
 #include "attention_random.hpp"
 
-#include <algorithm>
-#include <catch2/catch_message.hpp>
-#include <catch2/catch_test_macros.hpp>
 #include <cmath>
-#include <sstream>
 
 namespace heed::test {
 namespace {
-
-// A multiple of `step`, or one less or more.
-std::int64_t around(Random& random, std::int64_t step, std::int64_t most) {
-  return step * random.between(1, most) + random.between(-1, 1);
-}
-
-std::int64_t draw_keys(Random& random) {
-  const std::int64_t kind = random.between(0, 99);
-  if (kind < 12) return random.between(0, 20);
-  if (kind < 30) return around(random, 16, 8);
-  if (kind < 55) return around(random, 128, 4);
-  if (kind < 92) return around(random, 512, 2);
-  return random.between(1, 1700);
-}
-
-std::int64_t draw_queries(Random& random, std::int64_t keys) {
-  const std::int64_t kind = random.between(0, 99);
-  if (kind < 2) return 0;
-  if (kind < 22) return 1;
-  if (kind < 42) return random.between(2, 9);
-  if (kind < 60) return around(random, 16, 3);
-  if (kind < 80) return around(random, 48, 2);
-  if (kind < 90) return std::max<std::int64_t>(keys, 1);
-  return around(random, 256, 1);
-}
-
-std::int64_t draw_columns(Random& random) {
-  const std::int64_t kind = random.between(0, 99);
-  if (kind < 45) return random.between(1, 9);
-  if (kind < 75) return around(random, 16, 2);
-  if (kind < 90) return around(random, 4, 9);
-  return around(random, 64, 2);
-}
-
-std::int64_t cost(const Spec& s) { return s.B * s.Hq * s.Lq * s.Lkv * (s.D + s.Dv); }
-
-// Halves a size at random until the problem is small enough for thousands of it. The keys stay: they cross blocks and
-// splits.
-void fit(Spec& s, Random& random, std::int64_t budget) {
-  while (cost(s) > budget) {
-    switch (random.between(0, 3)) {
-      case 0:
-        s.B = (s.B + 1) / 2;
-        break;
-      case 1:
-        if (s.Hkv > 1) {
-          s.Hq = s.Hq / s.Hkv;
-          s.Hkv = 1;
-        } else {
-          s.Hq = (s.Hq + 1) / 2;
-        }
-        break;
-      case 2:
-        s.Lq = (s.Lq + 1) / 2;
-        break;
-      default:
-        s.D = (s.D + 1) / 2;
-        s.Dv = (s.Dv + 1) / 2;
-        break;
-    }
-    if (s.B * s.Hq * s.Lq == 1 && s.D + s.Dv == 2) return;
-  }
-}
 
 struct Sizes {
   std::size_t q, k, v;
@@ -105,88 +38,7 @@ void put_minus_infinities(const Spec& s, ModelProblem& p, Random& random) {
   }
 }
 
-std::vector<Spec> smaller(const Spec& s) {
-  std::vector<Spec> all;
-  const auto with = [&](auto change) {
-    Spec candidate = s;
-    change(candidate);
-    all.push_back(candidate);
-  };
-  for (std::int64_t Spec::*size : {&Spec::Lkv, &Spec::Lq, &Spec::Dv, &Spec::D, &Spec::B}) {
-    if (s.*size > 1) with([&](Spec& c) { c.*size /= 2; });
-  }
-  if (s.Hkv > 1) with([](Spec& c) { c.Hq /= c.Hkv, c.Hkv = 1; });
-  if (s.Hq > s.Hkv) with([](Spec& c) { c.Hq = c.Hkv; });
-  for (std::int64_t Spec::*size : {&Spec::Lkv, &Spec::Lq, &Spec::Dv, &Spec::D}) {
-    if (s.*size > 1) with([&](Spec& c) { c.*size -= 1; });
-  }
-  if (s.sinks != 0) with([](Spec& c) { c.sinks = 0; });
-  if (s.causal) with([](Spec& c) { c.causal = false; });
-  if (s.alignment != Alignment::kBottomRight) with([](Spec& c) { c.alignment = Alignment::kBottomRight; });
-  if (s.scale != 1.0f) with([](Spec& c) { c.scale = 1.0f; });
-  if (s.mixture != Mixture::kPlain) with([](Spec& c) { c.mixture = Mixture::kPlain; });
-  return all;
-}
-
-// The smallest problem that still fails, as far as some dozens of tries lead.
-std::string shrink(Spec& s, std::string failure, const Check& check) {
-  for (int tries = 0; tries < 100;) {
-    bool found = false;
-    for (const Spec& candidate : smaller(s)) {
-      if (++tries > 100) break;
-      const std::string still = check(candidate);
-      if (still.empty()) continue;
-      s = candidate;
-      failure = still;
-      found = true;
-      break;
-    }
-    if (!found) break;
-  }
-  return failure;
-}
-
 }  // namespace
-
-Spec draw(std::uint64_t seed) {
-  Random random(seed);
-  Spec s;
-  s.seed = seed;
-  s.B = random.between(0, 60) == 0 ? 0 : random.between(1, 5) > 3 ? random.between(2, 3) : 1;
-  s.Hkv = random.between(1, 5) > 3 ? random.between(2, 3) : 1;
-  const std::int64_t groups[] = {1, 1, 1, 2, 3, 4, 7, 8};
-  s.Hq = s.Hkv * groups[random.between(0, 7)];
-  s.Lkv = draw_keys(random);
-  s.Lq = draw_queries(random, s.Lkv);
-  s.D = draw_columns(random);
-  s.Dv = random.once_in(3) ? s.D : draw_columns(random);
-  fit(s, random, random.once_in(40) ? 3'000'000 : 250'000);
-
-  s.causal = random.between(0, 9) < 6;
-  const std::int64_t alignment = random.between(0, 3);
-  s.alignment = alignment < 2 ? Alignment::kBottomRight : alignment == 2 ? Alignment::kTopLeft : Alignment::kOffsets;
-  for (std::int64_t b = 0; b < s.B; ++b) {
-    const std::int64_t around_block = 128 * random.between(0, 5) - random.between(0, s.Lq + 1);
-    s.offsets.push_back(random.once_in(3)   ? around_block
-                        : random.once_in(2) ? random.between(-s.Lq - 1, 0)  // the first rows have no key
-                                            : random.between(-s.Lq - 1, s.Lkv + 1));
-  }
-  const float standard = static_cast<float>(1.0 / std::sqrt(static_cast<double>(s.D)));
-  const float scales[] = {standard, standard, standard, 1.0f, -0.75f, 0.0f, 0.375f * random.number(Kind::kTame)};
-  s.scale = scales[random.between(0, 6)];
-  s.sinks = random.once_in(3) ? static_cast<int>(random.between(1, 2)) : 0;
-  const std::int64_t kind = random.between(0, 99);
-  s.mixture = kind < 35   ? Mixture::kPlain
-              : kind < 45 ? Mixture::kSteep
-              : kind < 60 ? Mixture::kRising
-              : kind < 68 ? Mixture::kIntegers
-              : kind < 74 ? Mixture::kTiny
-              : kind < 79 ? Mixture::kHuge
-              : kind < 88 ? Mixture::kMinusInfinity
-              : kind < 95 ? Mixture::kNonfiniteValue
-                          : Mixture::kNonfinite;
-  return s;
-}
 
 ModelProblem problem_of(const Spec& s) {
   Random random(s.seed ^ 0x5EEDu);
@@ -241,37 +93,6 @@ ModelProblem problem_of(const Spec& s) {
     }
   }
   return p;
-}
-
-std::string describe(const Spec& s) {
-  const char* mixtures[] = {"plain", "steep", "rising",       "integers",  "tiny",
-                            "huge",  "-inf",  "non-finite V", "non-finite"};
-  std::ostringstream text;
-  text << "seed " << s.seed << ": B " << s.B << ", Hq " << s.Hq << ", Hkv " << s.Hkv << ", Lq " << s.Lq << ", Lkv "
-       << s.Lkv << ", D " << s.D << ", Dv " << s.Dv << ", scale " << s.scale << ", " << (s.causal ? "causal, " : "");
-  if (s.alignment == Alignment::kTopLeft) text << "top-left, ";
-  if (s.alignment == Alignment::kOffsets) {
-    text << "offsets";
-    for (const std::int64_t offset : s.offsets) text << ' ' << offset;
-    text << ", ";
-  }
-  if (s.sinks != 0) text << "sinks " << s.sinks << ", ";
-  text << "numbers: " << mixtures[static_cast<int>(s.mixture)];
-  return text.str();
-}
-
-void check_random_problems(int count, const Check& check) {
-  const std::uint64_t first = first_seed(), end = first + static_cast<std::uint64_t>(problems(count));
-  for (std::uint64_t seed = first; seed < end; ++seed) {
-    const Spec drawn = draw(seed);
-    const std::string failure = check(drawn);
-    if (failure.empty()) continue;
-    Spec small = drawn;
-    const std::string small_failure = shrink(small, failure, check);
-    FAIL("drawn " << describe(drawn) << "\n  " << failure << "\nsmaller: " << describe(small) << "\n  "
-                  << small_failure);
-  }
-  SUCCEED(end - first << " problems");
 }
 
 }  // namespace heed::test

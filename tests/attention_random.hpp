@@ -1,13 +1,10 @@
-// Random attention problems: drawn from a seed, described in one line, and made smaller while they still fail.
+// Attention problems of given sizes with random floats of a given kind.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "model.hpp"
-#include "support/environment.hpp"
 
 namespace heed::test {
 
@@ -33,17 +30,8 @@ struct Spec {
   float scale = 1.0f;
   int sinks = 0;  // 0: none; 1: numbers; 2: numbers and -inf
   Mixture mixture = Mixture::kPlain;
-
-  bool finite() const { return mixture < Mixture::kHuge; }
 };
 
-Spec draw(std::uint64_t seed);
 ModelProblem problem_of(const Spec& spec);
-std::string describe(const Spec& spec);
-
-// Runs `check` (empty: passed) on problems from consecutive seeds. The first failure is made smaller and reported with
-// its seed.
-using Check = std::function<std::string(const Spec&)>;
-void check_random_problems(int count, const Check& check);
 
 }  // namespace heed::test

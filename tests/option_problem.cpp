@@ -61,6 +61,8 @@ void OptionProblem::place_queries(const Content& content) {
     }
   }
   args.q = q.view();
+  q_ = &q;
+  if (how_.in_place) queries_before_ = q;
 }
 
 // How many batches, heads and rows of an array [B][Hq][Lq][Lkv] have to be stored, those that are the same only once.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Arrangement {
   bool same_begin = false;      // as many slots before the keys as in the problem as it was drawn
   bool absent_by_mask = false;  // keys of pages that aren't there: their pages are there, but a mask excludes them
   bool widened = false;         // f16 and bf16 inputs are stored as f32
+  bool in_place = false;        // the output is written over q, where D, Dv and the types allow it
   bool lse = true;
   bool panels = false;      // the pages hold panels of 16 keys
   bool table_rows = false;  // lengths and pages of the sequences are rows of larger tables, in another order
@@ -104,7 +106,8 @@ class OptionProblem {
   std::vector<std::unique_ptr<Placed>> tensors_;
   std::vector<std::unique_ptr<std::vector<Int>>> wide_;
   std::vector<std::unique_ptr<std::vector<std::int32_t>>> narrow_;
-  Placed *out_ = nullptr, *lse_ = nullptr, *view_ = nullptr;
+  Placed *q_ = nullptr, *out_ = nullptr, *lse_ = nullptr, *view_ = nullptr;
+  std::optional<Placed> queries_before_;  // what q held, where the output is written over it
   Numbers slopes_, sinks_;
 };
 

@@ -55,7 +55,7 @@ std::string difference(const Content& content, Int b, const SequenceResult& foun
 void OptionProblem::place_outputs(const Content& content) {
   const Int batches = how_.ragged_queries ? 1 : args.B;
   const Int tokens = how_.ragged_queries ? q_starts_.back() : args.Lq;
-  out_ = &placed(content.spec.out, batches, Hq_, tokens, args.Dv);
+  out_ = how_.in_place ? q_ : &placed(content.spec.out, batches, Hq_, tokens, args.Dv);
   args.out = out_->out();
   if (how_.lse) {
     contiguous_lse_ = random_.once_in(2);
@@ -81,6 +81,7 @@ float OptionProblem::take_lse(Int b, Int h, Int i) {
 }
 
 std::string OptionProblem::call() {
+  if (queries_before_) *q_ = *queries_before_;  // into the same memory
   const Status status = attention(args);
   return status.ok() ? std::string() : std::string("the call failed: ") + status.message();
 }
