@@ -1,6 +1,6 @@
 // Random problems of all options, each computed in two ways that must give the same bits: I1 threads, I2 batch, I3
 // prefill and decode, I4 layout and storage. Rows without fused multiply-add keep these too, so every row runs all.
-#include <algorithm>
+// What plans, states and the cache do with such problems is in engine_options.cpp.
 #include <catch2/catch_test_macros.hpp>
 #include <utility>
 
@@ -88,51 +88,6 @@ TEST_CASE("I1: the number of threads and their order change no bit", "[attention
       }
     }
     return std::string();
-  });
-}
-
-// Every item of a plan once, each phase in an order of its own, in a workspace that holds NaN and ends where it says.
-std::string run_items(const AttentionArgs& args, std::int32_t workers, Random& random) {
-  AttentionArgs largest = args;
-  largest.executor.threads = workers;
-  Plan plan;
-  Status status = plan.make(largest);
-  if (!status.ok()) return std::string("plan: ") + status.message();
-  const std::size_t bytes = plan.workspace_bytes();
-  constexpr std::size_t kFence = 64;
-  std::vector<unsigned char> memory(bytes + 2 * kFence, 0xFF);
-  unsigned char* workspace = memory.data();
-  while (reinterpret_cast<std::uintptr_t>(workspace) % kFence != 0) ++workspace;
-  Run run;
-  status = plan.begin(args, workspace, bytes, &run);
-  if (!status.ok()) return std::string("begin: ") + status.message();
-  for (std::int32_t phase = 0; phase < Run::kPhases; ++phase) {
-    std::vector<Int> order;
-    for (Int item = 0; item < run.items(phase); ++item) {
-      order.insert(order.begin() + random.between(0, item), item);
-    }
-    for (const Int item : order) {
-      const auto worker = static_cast<std::int32_t>(random.between(0, workers - 1));
-      if (run.item(phase, item, worker) != HEED_OK) return "an item failed";
-    }
-  }
-  for (const unsigned char* at = workspace + bytes; at < memory.data() + memory.size(); ++at) {
-    if (*at != 0xFF) return "memory behind the workspace was written";
-  }
-  return {};
-}
-
-TEST_CASE("I1: the items of a plan in any order, by any worker, change no bit", "[attention][plan][I1]") {
-  check_on_every_row(500, [](const Content& content, OptionProblem& problem, const OfRows& once) {
-    Random random(content.spec.seed + 1);
-    const auto workers = static_cast<std::int32_t>(random.between(1, 20));
-    const std::string failure = on_every_row([&](std::size_t row) {
-      Results found;
-      std::string failed = run_items(problem.args, workers, random);
-      if (failed.empty()) failed = problem.take(&found);
-      return failed.empty() ? difference(content, found, once[row]) : failed;
-    });
-    return failure.empty() ? failure : std::to_string(workers) + " workers: " + failure;
   });
 }
 
@@ -259,51 +214,6 @@ TEST_CASE("I4: numbers stored in 16 bits give the bits of the same numbers in f3
     Arrangement how = home_of(content);
     how.widened = true;
     return compare(content, how, once);
-  });
-}
-
-// Parts of whole splits, each in a layout of its own; the last one finishes.
-std::string run_parts(const Content& content, Random random, Results* found) {
-  const OptionSpec& spec = content.spec;
-  Int Lq = 0, Lkv = 0;
-  for (const SequenceContent& s : content.sequences) {
-    Lq = std::max(Lq, s.queries);
-    Lkv = std::max(Lkv, s.keys);
-  }
-  const Int rows = content.B() * spec.Hq * Lq;
-  Numbers m(static_cast<std::size_t>(rows + 1)), l(m), o(static_cast<std::size_t>(rows * spec.Dv + 1));
-  const heed_state state{content.B(), spec.Hq, Lq, spec.Dv, m.data(), l.data(), o.data(), 0, 0, 0, 0, 0, 0};
-  for (Int begin = 0, end = 0;; begin = end) {
-    end = begin + 512 * random.between(1, 2);
-    const bool last = end >= Lkv;
-    Content part = keys_of(content, begin, end);
-    part.spec.on[kInspected] = false;
-    if (!last) part.spec.on[kSinks] = false;
-    Arrangement how = draw_arrangement(part, random.next());
-    how.in_place = false;
-    how.ragged_queries = false;  // all parts see the state in the same shape
-    OptionProblem problem(part, how);
-    auto threads = static_cast<std::int32_t>(random.between(1, 8));
-    problem.args.executor = {on_threads, &threads, threads};
-    if (begin > 0) problem.args.start = &state;
-    if (!last) problem.args.end = &state;
-    const std::string before = problem.all_bytes();
-    std::string failure = problem.call();
-    if (failure.empty() && !last && problem.all_bytes() != before) failure = "out or lse was written beside the state";
-    if (failure.empty() && last) failure = problem.take(found);
-    if (!failure.empty()) return "keys from " + std::to_string(begin) + " on, " + describe(how) + ": " + failure;
-    if (last) return {};
-  }
-}
-
-TEST_CASE("keys in parts, each continuing the state of those before it, give the bits of one call",
-          "[attention][states]") {
-  check_on_every_row(500, [](const Content& content, OptionProblem&, const OfRows& once) {
-    return on_every_row([&](std::size_t row) {
-      Results found;
-      const std::string failure = run_parts(content, Random(content.spec.seed + 5), &found);
-      return failure.empty() ? difference(content, found, once[row]) : failure;
-    });
   });
 }
 

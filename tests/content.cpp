@@ -241,33 +241,6 @@ SequenceContent row_of(const Content& content, const SequenceContent& s, Int i) 
   return row;
 }
 
-Content keys_of(const Content& content, Int begin, Int end) {
-  Content part = content;
-  for (SequenceContent& s : part.sequences) {
-    const Int all = s.keys, first = std::min(begin, all), last = std::min(end, all);
-    const auto cut = [&](auto& x, Int columns) {
-      std::remove_reference_t<decltype(x)> kept;
-      for (std::size_t row = 0; row < x.size(); row += size(all * columns)) {
-        const auto at = x.begin() + static_cast<Int>(row);
-        kept.insert(kept.end(), at + first * columns, at + last * columns);
-      }
-      x = std::move(kept);
-    };
-    cut(s.k, content.spec.D);
-    cut(s.v, content.spec.Dv);
-    for (Numbers SequenceContent::*x :
-         {&SequenceContent::k_scales, &SequenceContent::v_scales, &SequenceContent::bias}) {
-      cut(s.*x, 1);
-    }
-    cut(s.mask, 1);
-    cut(s.absent, 1);
-    s.keys = last - first;
-    s.begin += first;  // of which only the place within a page counts
-    s.key_position += first;
-  }
-  return part;
-}
-
 bool allowed(Int head, Int position, Int key) { return ((position * 7 + key * 3 + head) % 5 + 5) % 5 != 0; }
 
 heed_rectangle ask(void*, Int head, Int i_begin, Int i_end, Int j_begin, Int j_end) {

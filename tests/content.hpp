@@ -39,9 +39,6 @@ std::vector<SequenceContent> mates_of(const Content& content, std::uint64_t seed
 // Query row i of a sequence as a sequence with that one row.
 SequenceContent row_of(const Content& content, const SequenceContent& sequence, Int i);
 
-// Keys [begin, end) of every sequence, as far as it has them, and the same queries at the same positions.
-Content keys_of(const Content& content, Int begin, Int end);
-
 // The callbacks: a rule that is neither all nor none on most rectangles, and a change of the score.
 bool allowed(Int head, Int position, Int key);
 heed_rectangle ask(void*, Int head, Int i_begin, Int i_end, Int j_begin, Int j_end);
