@@ -90,7 +90,7 @@ heed_code no_sequence(const heed_cache& cache, heed_status* status) {
 
 std::size_t heed_cache_bytes(const heed_cache_config* config, heed_status* status) noexcept {
   CacheShape shape;
-  CacheLayout at;
+  CacheLayout at{};  // GCC cannot see that HEED_OK means it is filled in
   if (check_config(config, &shape, &at, status) != HEED_OK) return 0;
   api::succeed(status);
   return static_cast<std::size_t>(at.bytes);
