@@ -298,12 +298,13 @@ TEST_CASE("a batch of the cache's sequences, in any order and more than once", "
 
 TEST_CASE("a full cache says so and stays as it is", "[engine][cache]") {
   CacheConfig config = config_of(1, 4, 4, HEED_F32, HEED_F32, 16, 3);
-  config.max_sequences = 2;
+  config.max_sequences = 3;
   config.max_pages = 2;
   CacheMemory memory(config);
-  std::int64_t a = -1, b = -1, c = -1;
+  std::int64_t a = -1, b = -1, c = -1, last = -1;
   REQUIRE(memory.cache.open(&a).ok());
   REQUIRE(memory.cache.open(&b).ok());
+  REQUIRE(memory.cache.open(&last).ok());
   CHECK(memory.cache.open(&c).code() == HEED_FULL);
   CHECK(memory.cache.fork(a, &c).code() == HEED_FULL);
   const Floats x = random_floats(64 * 4, 1);
@@ -323,6 +324,10 @@ TEST_CASE("a full cache says so and stays as it is", "[engine][cache]") {
   CHECK(memory.cache.free_pages() == 1);
   REQUIRE(memory.cache.append(b, t, t, 1).ok());  // takes the last page for its copy
   CHECK(memory.cache.free_pages() == 0);
+  REQUIRE(memory.cache.close(last).ok());
+  REQUIRE(memory.cache.fork(b, &last).ok());
+  CHECK(memory.cache.append(last, t, t, 1).code() == HEED_FULL);  // no page for a copy of the last one
+  CHECK(memory.cache.length(last) == 21);
   REQUIRE(memory.cache.append(a, t, t, 12).ok());  // the old one is its own now
 }
 
