@@ -65,7 +65,8 @@ void move_one_byte(Matrix& m) {
 }
 
 const Rule kRules[] = {
-    {scores, kInvalid, "q.type:", "4", [](Matrices& m) { m.q.type = 4; }},
+    {scores, kInvalid, "q.type:", "6", [](Matrices& m) { m.q.type = 6; }},
+    {scores, kInvalid, "q.type:", "may have", [](Matrices& m) { m.q.type = HEED_FP8_E4M3; }},
     {scores, kInvalid, "k.type:", "-1", [](Matrices& m) { m.k.type = -1; }},
     {scores, kInvalid, "q.type:", "may have", [](Matrices& m) { m.q.type = HEED_INT8; }},
     {scores, kInvalid, "k.type:", "may have", [](Matrices& m) { m.k.type = HEED_INT8; }},

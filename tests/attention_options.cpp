@@ -53,7 +53,7 @@ void count_tried(const Content& content, const OptionProblem& problem, const Mod
   for (const heed_type type : kTypes) {
     coverage.count(std::string("k ") + name_of(type), content.spec.k == type);
     coverage.count(std::string("v ") + name_of(type), content.spec.v == type);
-    if (type == HEED_INT8) continue;
+    if (type > HEED_BF16) continue;  // for keys and values only
     coverage.count(std::string("q ") + name_of(type), content.spec.q == type);
     coverage.count(std::string("out ") + name_of(type), content.spec.out == type);
     coverage.count(std::string("bias ") + name_of(type), content.has(kBias) && content.spec.bias == type);

@@ -41,7 +41,7 @@ CacheConfig config_of(std::int64_t Hkv, std::int64_t D, std::int64_t Dv, heed_ty
   return config;
 }
 
-std::int64_t bytes_of(heed_type type) { return type == HEED_F32 ? 4 : type == HEED_INT8 ? 1 : 2; }
+std::int64_t bytes_of(heed_type type) { return type == HEED_F32 ? 4 : type <= HEED_BF16 ? 2 : 1; }
 
 // What a sequence holds by right: [token][head][D] floats, converted to the cache's type when asked.
 struct Tokens {
@@ -159,12 +159,12 @@ void append(Cache& cache, const CacheConfig& config, std::int64_t sequence, Toke
 }
 
 TEST_CASE("the cache has the bits of row-major tensors, for every type and page size", "[engine][cache][I4]") {
-  const heed_type types[] = {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8};
+  const heed_type types[] = {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8, HEED_FP8_E4M3, HEED_FP8_E5M2};
   std::uint64_t seed = 0;
   for (const heed_type k_type : types) {
     for (const heed_type v_type : types) {
-      for (const std::int64_t page_size : {16, 48, 128, 256}) {
-        ++seed;
+      for (int i = 0; i < 2; ++i) {
+        const std::int64_t page_sizes[] = {16, 48, 128, 256}, page_size = page_sizes[++seed % 4];
         INFO("k " << k_type << ", v " << v_type << ", page size " << page_size);
         const CacheConfig config = config_of(1 + static_cast<std::int64_t>(seed % 2), 1 + (seed * 7) % 40,
                                              1 + (seed * 5) % 40, k_type, v_type, page_size, 80);
@@ -196,7 +196,7 @@ TEST_CASE("open, append, fork, truncate, drop, close", "[engine][cache]") {
     const auto between = [&](std::int64_t low, std::int64_t high) {
       return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
     };
-    const heed_type type = static_cast<heed_type>(between(HEED_F32, HEED_INT8));
+    const heed_type type = static_cast<heed_type>(between(HEED_F32, HEED_FP8_E5M2));
     const CacheConfig config =
         config_of(between(1, 2), between(1, 9), between(1, 20), type, type, 16 * between(1, 3), 60);
     CacheMemory memory(config);

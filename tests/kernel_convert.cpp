@@ -31,7 +31,7 @@ void check_widen(heed_type type) {
 // Numbers that stand at and beside the middle of two codes, and any others.
 float hard_to_round(Random& random, heed_type type) {
   if (random.once_in(3) || type == HEED_F32) return float_of(static_cast<std::uint32_t>(random.next()));
-  const auto code = static_cast<Code>(random.between(0, 65534));
+  const auto code = static_cast<Code>(random.between(0, codes_of(type) - 2));
   const double low = decoded(type, code), high = decoded(type, code + 1);
   const auto middle = static_cast<float>((low + high) / 2);
   return float_of(bits_of(middle) + static_cast<std::uint32_t>(random.between(-1, 1)));
@@ -64,13 +64,9 @@ void check_narrow(heed_type type) {
 
 }  // namespace
 
-void check_widen_f32() { check_widen(HEED_F32); }
-void check_widen_f16() { check_widen(HEED_F16); }
-void check_widen_bf16() { check_widen(HEED_BF16); }
-void check_widen_int8() { check_widen(HEED_INT8); }
-
-void check_narrow_f32() { check_narrow(HEED_F32); }
-void check_narrow_f16() { check_narrow(HEED_F16); }
-void check_narrow_bf16() { check_narrow(HEED_BF16); }
+#define HEED_CHECK(op, type) \
+  void check_##op##_##type() { check_##op(dispatch::type); }
+HEED_STORED_TYPES(HEED_CHECK, widen)
+HEED_ROUNDED_TYPES(HEED_CHECK, narrow)
 
 }  // namespace heed::test::kernel

@@ -207,8 +207,8 @@ void check_score_step(heed_type type) {
 
 }  // namespace
 
-void check_score_step_f32() { check_score_step(HEED_F32); }
-void check_score_step_f16() { check_score_step(HEED_F16); }
-void check_score_step_bf16() { check_score_step(HEED_BF16); }
+#define HEED_CHECK(op, type) \
+  void check_##op##_##type() { check_##op(dispatch::type); }
+HEED_FLOAT_TYPES(HEED_CHECK, score_step)
 
 }  // namespace heed::test::kernel

@@ -144,19 +144,10 @@ void check_pack_values(heed_type type) {
 
 }  // namespace
 
-void check_scores_f32() { check_scores(HEED_F32); }
-void check_scores_f16() { check_scores(HEED_F16); }
-void check_scores_bf16() { check_scores(HEED_BF16); }
-void check_scores_int8() { check_scores(HEED_INT8); }
-
-void check_pack_keys_f32() { check_pack_keys(HEED_F32); }
-void check_pack_keys_f16() { check_pack_keys(HEED_F16); }
-void check_pack_keys_bf16() { check_pack_keys(HEED_BF16); }
-void check_pack_keys_int8() { check_pack_keys(HEED_INT8); }
-
-void check_pack_values_f32() { check_pack_values(HEED_F32); }
-void check_pack_values_f16() { check_pack_values(HEED_F16); }
-void check_pack_values_bf16() { check_pack_values(HEED_BF16); }
-void check_pack_values_int8() { check_pack_values(HEED_INT8); }
+#define HEED_CHECK(op, type) \
+  void check_##op##_##type() { check_##op(dispatch::type); }
+HEED_STORED_TYPES(HEED_CHECK, scores)
+HEED_STORED_TYPES(HEED_CHECK, pack_keys)
+HEED_STORED_TYPES(HEED_CHECK, pack_values)
 
 }  // namespace heed::test::kernel

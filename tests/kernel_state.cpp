@@ -156,8 +156,8 @@ void check_finish(heed_type type) {
 
 }  // namespace
 
-void check_finish_f32() { check_finish(HEED_F32); }
-void check_finish_f16() { check_finish(HEED_F16); }
-void check_finish_bf16() { check_finish(HEED_BF16); }
+#define HEED_CHECK(op, type) \
+  void check_##op##_##type() { check_##op(dispatch::type); }
+HEED_FLOAT_TYPES(HEED_CHECK, finish)
 
 }  // namespace heed::test::kernel

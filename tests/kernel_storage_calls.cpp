@@ -1,5 +1,5 @@
-// The calls that take 16-bit numbers, against the same calls on the same numbers as floats: the same bits. Conversions,
-// codes with scales, slopes.
+// The calls that take numbers of 16 and 8 bits, against the same calls on the same numbers as floats: the same bits.
+// Conversions, codes with scales, slopes.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
@@ -12,6 +12,8 @@ namespace heed::test::kernel {
 namespace {
 
 constexpr heed_type kFloatTypes[] = {HEED_F32, HEED_F16, HEED_BF16};
+constexpr heed_type kSmallTypes[] = {HEED_F16, HEED_BF16, HEED_FP8_E4M3, HEED_FP8_E5M2};
+constexpr heed_type kRoundedTypes[] = {HEED_F32, HEED_F16, HEED_BF16, HEED_FP8_E4M3, HEED_FP8_E5M2};
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -44,12 +46,12 @@ std::int64_t size_of(Random& random, int i) {
 
 }  // namespace
 
-TEST_CASE("heed_scores: f16 and bf16 have the bits of f32") {
+TEST_CASE("heed_scores: f16, bf16 and fp8 have the bits of f32") {
   Random random(18);
   int i = 0;
   for (int round = 0; round < 12; ++round) {
     for (const heed_type q_type : kFloatTypes) {
-      for (const heed_type k_type : kFloatTypes) {
+      for (const heed_type k_type : kRoundedTypes) {
         const std::int64_t R = random.between(1, 10), n = random.between(0, 70), D = size_of(random, i++);
         const Kind kind = kKinds[random.between(0, 3)];
         const float scale = random.number(Kind::kTame);
@@ -74,12 +76,12 @@ TEST_CASE("heed_scores: f16 and bf16 have the bits of f32") {
   }
 }
 
-TEST_CASE("heed_weighted_sum and heed_attend: f16 and bf16 have the bits of f32") {
+TEST_CASE("heed_weighted_sum and heed_attend: f16, bf16 and fp8 have the bits of f32") {
   Random random(19);
-  for (int i = 0; i < 140; ++i) {
-    const heed_type type = i % 2 == 0 ? HEED_F16 : HEED_BF16;
+  for (int i = 0; i < 280; ++i) {
+    const heed_type type = kSmallTypes[i % 4];
     const std::int64_t R = random.between(1, 27), n = i % 3 == 0 ? random.between(120, 280) : random.between(0, 40);
-    const std::int64_t Dv = size_of(random, i / 2);
+    const std::int64_t Dv = size_of(random, i / 4);
     const Kind kind = kKinds[random.between(0, 3)];
     const Numbers weights = random.numbers(Kind::kTame, R * n), start = random.numbers(Kind::kTame, R * Dv);
     const Stored v = random_stored(random, type, kind, n * Dv);
@@ -110,8 +112,8 @@ TEST_CASE("heed_weighted_sum and heed_attend: f16 and bf16 have the bits of f32"
 TEST_CASE("heed_convert between all pairs of types") {
   Random random(20);
   for (int round = 0; round < 60; ++round) {
-    for (const heed_type from : kFloatTypes) {
-      for (const heed_type to : kFloatTypes) {
+    for (const heed_type from : kRoundedTypes) {
+      for (const heed_type to : kRoundedTypes) {
         const std::int64_t rows = random.between(0, 3), cols = round < 50 ? round : lengths()[at(round) + 5];
         const Stored x = random_stored(random, from, Kind::kHostile, rows * cols);
         const Shape x_shape = shape(random, rows, cols), y_shape = shape(random, rows, cols);
@@ -129,8 +131,8 @@ TEST_CASE("heed_convert between all pairs of types") {
               if (to == HEED_F32) return first_difference(x.values, got);
               Numbers right;
               for (std::size_t i = 0; i < x.values.size(); ++i) {
-                std::uint16_t code = 0;  // between equal types codes stay as they are
-                if (from == to) std::memcpy(&code, &x.bytes[2 * i], sizeof code);
+                Code code = 0;  // between equal types codes stay as they are
+                if (from == to) std::memcpy(&code, &x.bytes[bytes_of(to) * i], bytes_of(to));
                 right.push_back(static_cast<float>(from == to ? code : encoded(to, x.values[i])));
               }
               return first_difference(right, got);
@@ -149,9 +151,10 @@ TEST_CASE("heed_convert: a caller's flush-to-zero changes nothing but a subnorma
     for (const Stored* x : {&codes, &floats}) {
       const auto n = static_cast<std::int64_t>(x->values.size());
       const heed_matrix from{x->bytes.data(), 1, n, 0, x->type};
-      for (const heed_type to : {HEED_F16, HEED_BF16}) {
-        std::vector<std::uint16_t> out(at(n)), right;
-        for (const float value : x->values) right.push_back(static_cast<std::uint16_t>(encoded(to, value)));
+      for (const heed_type to : kSmallTypes) {
+        std::vector<unsigned char> out(at(n) * bytes_of(to));
+        Stored right(to);
+        for (const float value : x->values) right.add(encoded(to, value));
         const heed_matrix_out target{out.data(), 1, n, 0, to};
         heed_status status;
         {
@@ -159,7 +162,7 @@ TEST_CASE("heed_convert: a caller's flush-to-zero changes nothing but a subnorma
           demand(heed_convert(&from, &target, &status), status);
         }
         INFO(heed::test::name_of(x->type) << " to " << heed::test::name_of(to));
-        CHECK(out == right);
+        CHECK(out == right.bytes);
       }
     }
   });

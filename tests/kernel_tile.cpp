@@ -141,9 +141,8 @@ void check_tile(heed_type type) {
 
 }  // namespace
 
-void check_tile_f32() { check_tile(HEED_F32); }
-void check_tile_f16() { check_tile(HEED_F16); }
-void check_tile_bf16() { check_tile(HEED_BF16); }
-void check_tile_int8() { check_tile(HEED_INT8); }
+#define HEED_CHECK(op, type) \
+  void check_##op##_##type() { check_##op(dispatch::type); }
+HEED_STORED_TYPES(HEED_CHECK, tile)
 
 }  // namespace heed::test::kernel

@@ -158,8 +158,8 @@ OptionSpec draw_options(std::uint64_t seed) {
     return random.once_in(3) ? HEED_F32 : static_cast<heed_type>(random.between(HEED_F32, last));
   };
   s.q = type(HEED_BF16);
-  s.k = type(HEED_INT8);
-  s.v = type(HEED_INT8);
+  s.k = type(HEED_FP8_E5M2);
+  s.v = type(HEED_FP8_E5M2);
   s.bias = type(HEED_BF16);
   s.out = type(HEED_BF16);
   s.alignment = static_cast<heed_alignment>(random.between(HEED_BOTTOM_RIGHT, HEED_OFFSETS));

@@ -6,7 +6,7 @@ namespace heed::test {
 namespace {
 
 Code poison_of(heed_type type) {
-  constexpr Code codes[] = {0x7FDEAD00u, 0x7FDEu, 0x7FDEu, 127u};  // NaN in f16 and in bf16
+  constexpr Code codes[] = {0x7FDEAD00u, 0x7FDEu, 0x7FDEu, 127u, 0x7Fu, 0x7Fu};  // NaN in all but int8
   return codes[type];
 }
 

@@ -209,6 +209,16 @@ TEST_CASE("reference: storage types") {
   CHECK(std::signbit(element(&negative_zero, HEED_F16, 0)));
   const double bf16_values[] = {1, -5, 0x1p-133, kInf};
   for (int i = 0; i < 4; ++i) CHECK(element(bf16, HEED_BF16, i) == bf16_values[i]);
+  const std::uint8_t e4m3[] = {0x00, 0x01, 0x07, 0x08, 0x38, 0x7E, 0xC0, 0x78};
+  const double e4m3_values[] = {0, 0x1p-9, 0x1.cp-7, 0x1p-6, 1, 448, -2, 256};
+  for (int i = 0; i < 8; ++i) CHECK(element(e4m3, HEED_FP8_E4M3, i) == e4m3_values[i]);
+  const std::uint8_t e5m2[] = {0x00, 0x01, 0x03, 0x04, 0x3C, 0x7B, 0xC0, 0x7C, 0xFC};
+  const double e5m2_values[] = {0, 0x1p-16, 0x1.8p-15, 0x1p-14, 1, 57344, -2, kInf, -kInf};
+  for (int i = 0; i < 9; ++i) CHECK(element(e5m2, HEED_FP8_E5M2, i) == e5m2_values[i]);
+  const std::uint8_t nan8[] = {0x7F, 0xFF, 0x7D};
+  CHECK(std::isnan(element(nan8, HEED_FP8_E4M3, 0)));
+  CHECK(std::isnan(element(nan8, HEED_FP8_E4M3, 1)));
+  CHECK(std::isnan(element(nan8, HEED_FP8_E5M2, 2)));
   const std::int8_t int8[] = {-128, 127};
   CHECK(element(int8, HEED_INT8, 0) == -128);
   CHECK(element(int8, HEED_INT8, 1) == 127);

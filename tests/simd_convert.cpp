@@ -13,7 +13,9 @@ using namespace heed::test;
 
 namespace {
 
-using Codes = std::vector<std::uint16_t>;
+using Codes = std::vector<Code>;
+
+constexpr heed_type kRounded[] = {HEED_F16, HEED_BF16, HEED_FP8_E4M3, HEED_FP8_E5M2};
 
 Numbers widened(const Table& row, const Stored& x) {
   Numbers out(x.values.size());
@@ -22,15 +24,18 @@ Numbers widened(const Table& row, const Stored& x) {
 }
 
 Codes narrowed(const Table& row, heed_type type, const Numbers& x) {
+  const std::size_t bytes = bytes_of(type);
+  std::vector<unsigned char> memory(x.size() * bytes);
+  row.narrow[type](x.data(), memory.data(), static_cast<std::int64_t>(x.size()));
   Codes out(x.size());
-  row.narrow[type](x.data(), out.data(), static_cast<std::int64_t>(x.size()));
+  for (std::size_t i = 0; i < x.size(); ++i) out[i] = code_at(type, &memory[i * bytes]);
   return out;
 }
 
 struct Case {
   heed_type type;
   std::uint32_t from;
-  std::uint16_t to;
+  Code to;
 };
 const Case kCases[] = {
     {HEED_BF16, 0x3F808000, 0x3F80}, {HEED_BF16, 0x3F808001, 0x3F81}, {HEED_BF16, 0x3F818000, 0x3F82},
@@ -45,19 +50,105 @@ const Case kCases[] = {
     {HEED_F16, 0x45003000, 0x6802},  {HEED_F16, 0x80000001, 0x8000},  {HEED_F16, 0x7F800001, 0x7E00},
     {HEED_F16, 0xFF800001, 0xFE00},  {HEED_F16, 0x7F800000, 0x7C00},  {HEED_F16, 0xFF7FFFFF, 0xFC00},
 };
+// The same by value. e4m3: 1 is 0x38 and its last place 1/8; the smallest normal number is 2^-6, subnormals are
+// multiples of 2^-9; 448 is the largest, and 464 the middle to what isn't there any more. e5m2: 1 is 0x3C and its last
+// place 1/4; 2^-14 and 2^-16; 57344, and 61440 is nearer to 65536 by the even rule.
+struct ByteCase {
+  heed_type type;
+  float from;
+  Code to;
+};
+const ByteCase kByteCases[] = {
+    // ties: to the even neighbour above and below, and a bit to either side of one
+    {HEED_FP8_E4M3, 1.0625f, 0x38},
+    {HEED_FP8_E4M3, 1.1875f, 0x3A},
+    {HEED_FP8_E4M3, 0x1.100002p0f, 0x39},
+    {HEED_FP8_E4M3, 0x1.2ffffep0f, 0x39},
+    {HEED_FP8_E4M3, -1.9375f, 0xC0},
+    {HEED_FP8_E4M3, 17.0f, 0x58},
+    {HEED_FP8_E5M2, 1.125f, 0x3C},
+    {HEED_FP8_E5M2, 1.375f, 0x3E},
+    {HEED_FP8_E5M2, 0x1.200002p0f, 0x3D},
+    {HEED_FP8_E5M2, 0x1.5ffffep0f, 0x3D},
+    {HEED_FP8_E5M2, -1.875f, 0xC0},
+    {HEED_FP8_E5M2, 9.0f, 0x48},
+    // the largest, and beyond
+    {HEED_FP8_E4M3, 448.0f, 0x7E},
+    {HEED_FP8_E4M3, 464.0f, 0x7E},
+    {HEED_FP8_E4M3, 0x1.d00002p8f, 0x7F},
+    {HEED_FP8_E4M3, -480.0f, 0xFF},
+    {HEED_FP8_E4M3, 1e30f, 0x7F},
+    {HEED_FP8_E4M3, -kInfinity, 0xFF},
+    {HEED_FP8_E5M2, 57344.0f, 0x7B},
+    {HEED_FP8_E5M2, 0x1.dffffep15f, 0x7B},
+    {HEED_FP8_E5M2, 61440.0f, 0x7C},
+    {HEED_FP8_E5M2, -65536.0f, 0xFC},
+    {HEED_FP8_E5M2, 1e30f, 0x7C},
+    {HEED_FP8_E5M2, -kInfinity, 0xFC},
+    // subnormals, ties among them, and what rounds up to the smallest normal number
+    {HEED_FP8_E4M3, 0x1p-6f, 0x08},
+    {HEED_FP8_E4M3, 0x1.ep-7f, 0x08},
+    {HEED_FP8_E4M3, 0x1.dffffep-7f, 0x07},
+    {HEED_FP8_E4M3, 0x1.8p-9f, 0x02},
+    {HEED_FP8_E4M3, 0x1.4p-8f, 0x02},
+    {HEED_FP8_E4M3, 0x1p-9f, 0x01},
+    {HEED_FP8_E4M3, 0x1p-10f, 0x00},
+    {HEED_FP8_E4M3, 0x1.000002p-10f, 0x01},
+    {HEED_FP8_E4M3, -0x1p-11f, 0x80},
+    {HEED_FP8_E5M2, 0x1p-14f, 0x04},
+    {HEED_FP8_E5M2, 0x1.cp-15f, 0x04},
+    {HEED_FP8_E5M2, 0x1.bffffep-15f, 0x03},
+    {HEED_FP8_E5M2, 0x1.8p-16f, 0x02},
+    {HEED_FP8_E5M2, 0x1.4p-15f, 0x02},
+    {HEED_FP8_E5M2, 0x1p-16f, 0x01},
+    {HEED_FP8_E5M2, 0x1p-17f, 0x00},
+    {HEED_FP8_E5M2, 0x1.000002p-17f, 0x01},
+    {HEED_FP8_E5M2, -0x1p-18f, 0x80},
+    // zeros, the smallest float, NaNs with the least and another payload
+    {HEED_FP8_E4M3, 0.0f, 0x00},
+    {HEED_FP8_E4M3, -0.0f, 0x80},
+    {HEED_FP8_E4M3, -0x1p-149f, 0x80},
+    {HEED_FP8_E5M2, 0.0f, 0x00},
+    {HEED_FP8_E5M2, -0.0f, 0x80},
+    {HEED_FP8_E5M2, -0x1p-149f, 0x80},
+    {HEED_FP8_E4M3, float_of(0x7F800001), 0x7F},
+    {HEED_FP8_E4M3, float_of(0xFFC00000), 0xFF},
+    {HEED_FP8_E5M2, float_of(0x7F800001), 0x7E},
+    {HEED_FP8_E5M2, float_of(0xFFA00000), 0xFF},
+};
+// And back: codes whose value is written here, not computed.
+const ByteCase kByteValues[] = {
+    {HEED_FP8_E4M3, 1.0f, 0x38},        {HEED_FP8_E4M3, 448.0f, 0x7E},     {HEED_FP8_E4M3, -240.0f, 0xF7},
+    {HEED_FP8_E4M3, 0x1p-9f, 0x01},     {HEED_FP8_E4M3, 0x1.cp-7f, 0x07},  {HEED_FP8_E4M3, -0x1p-6f, 0x88},
+    {HEED_FP8_E4M3, 256.0f, 0x78},      {HEED_FP8_E5M2, 1.0f, 0x3C},       {HEED_FP8_E5M2, 57344.0f, 0x7B},
+    {HEED_FP8_E5M2, kInfinity, 0x7C},   {HEED_FP8_E5M2, -kInfinity, 0xFC}, {HEED_FP8_E5M2, 0x1p-16f, 0x01},
+    {HEED_FP8_E5M2, -0x1.8p-15f, 0x83}, {HEED_FP8_E5M2, 0x1p-14f, 0x04},
+};
+
+void check_rounding(const Table& row, heed_type type, float from, Code right) {
+  const Numbers x(49, from);  // 49: in every lane of a vector, and in the tail
+  std::vector<unsigned char> memory(49 * bytes_of(type));
+  const heed_matrix source{x.data(), 1, 49, 49, HEED_F32};
+  const heed_matrix_out target{memory.data(), 1, 49, 49, type};
+  if (heed_convert(&source, &target, nullptr) != HEED_OK) FAIL("heed_convert failed");
+  Codes codes = narrowed(row, type, x);
+  for (std::size_t i = 0; i < 49; ++i) codes.push_back(code_at(type, &memory[i * bytes_of(type)]));
+  for (const Code code : codes) {
+    if (code == right) continue;
+    FAIL(name_of(type) << ": " << from << ", " << std::hex << bits_of(from) << ", became " << code << ", not "
+                       << right);
+  }
+}
 
 void check_cases(const Table& row) {
   const ForcedRow forced(row);
-  for (const Case& c : kCases) {
-    const Numbers x(49, float_of(c.from));  // 49: in every lane of a vector, and in the tail
-    Codes converted(49);
-    const heed_matrix from{x.data(), 1, 49, 49, HEED_F32};
-    const heed_matrix_out to{converted.data(), 1, 49, 49, c.type};
-    if (heed_convert(&from, &to, nullptr) != HEED_OK) FAIL("heed_convert failed");
-    for (const Codes& codes : {narrowed(row, c.type, x), converted}) {
-      for (const std::uint16_t code : codes) {
-        if (code != c.to) FAIL(name_of(c.type) << ": " << std::hex << c.from << " became " << code << ", not " << c.to);
-      }
+  for (const Case& c : kCases) check_rounding(row, c.type, float_of(c.from), c.to);
+  for (const ByteCase& c : kByteCases) check_rounding(row, c.type, c.from, c.to);
+  for (const ByteCase& c : kByteValues) {
+    Stored codes(c.type);
+    for (int i = 0; i < 49; ++i) codes.add(c.to);
+    for (const float value : widened(row, codes)) {
+      if (value != c.from) FAIL(name_of(c.type) << ' ' << std::hex << c.to << " became " << value);
     }
   }
 }
@@ -82,7 +173,7 @@ void check_every_code(const Table& row, const Stored& all, bool subnormals) {
 
 constexpr std::uint64_t kChunk = 1 << 14;
 
-// Every stride-th float, in both 16-bit types.
+// Every stride-th float, in all types that floats are rounded to.
 void walk(const std::vector<const Table*>& rows, std::uint32_t stride) {
   std::atomic<std::uint64_t> next{0};
   std::string problem;
@@ -96,15 +187,15 @@ void walk(const std::vector<const Table*>& rows, std::uint32_t stride) {
       for (std::uint64_t i = 0; i < kChunk; ++i) {
         x[i] = float_of(static_cast<std::uint32_t>(std::min<std::uint64_t>(start + i * stride, 0xFFFFFFFFu)));
       }
-      for (const heed_type type : {HEED_F16, HEED_BF16}) {
-        for (std::uint64_t i = 0; i < kChunk; ++i) right[i] = static_cast<std::uint16_t>(encoded(type, x[i]));
+      for (const heed_type type : kRounded) {
+        for (std::uint64_t i = 0; i < kChunk; ++i) right[i] = encoded(type, x[i]);
         for (const Table* row : rows) {
           const Codes got = narrowed(*row, type, x);
           if (got == right) continue;
           std::uint64_t i = 0;
           while (got[i] == right[i]) ++i;
           char text[120];
-          std::snprintf(text, sizeof text, "row %s, %s: %08X became %04X, not %04X", row->name, name_of(type),
+          std::snprintf(text, sizeof text, "row %s, %s: %08X became %02X, not %02X", row->name, name_of(type),
                         bits_of(x[i]), got[i], right[i]);
           mine = text;
         }
@@ -122,29 +213,30 @@ void walk(const std::vector<const Table*>& rows, std::uint32_t stride) {
 }  // namespace
 
 TEST_CASE("Every code becomes its value, and comes back") {
-  for (const heed_type type : {HEED_F16, HEED_BF16, HEED_INT8}) {
+  for (const heed_type type : kTypes) {
+    if (type == HEED_F32) continue;
     const Stored all = every_code(type);
     for_each_row([&](const Table& row) { check_every_code(row, all, true); });
   }
 }
 
-TEST_CASE("H18: written cases of rounding to 16 bits") { for_each_row(check_cases); }
+TEST_CASE("H18: written cases of rounding to 16 and 8 bits") { for_each_row(check_cases); }
 
 TEST_CASE("A caller's flush-to-zero changes no conversion but to a subnormal float") {
-  const Stored all[] = {every_code(HEED_F16), every_code(HEED_BF16), every_code(HEED_INT8)};
+  const Stored all[] = {every_code(HEED_F16), every_code(HEED_BF16), every_code(HEED_INT8), every_code(HEED_FP8_E4M3),
+                        every_code(HEED_FP8_E5M2)};
   for_each_row([&](const Table& row) {
     Numbers subnormals;
     for (std::uint32_t word = 0; word < 0x00800000u; word += 251) subnormals.push_back(float_of(word));
-    Codes right[2];
-    for (const float x : subnormals) {
-      right[0].push_back(static_cast<std::uint16_t>(encoded(HEED_F16, x)));
-      right[1].push_back(static_cast<std::uint16_t>(encoded(HEED_BF16, x)));
+    std::vector<Codes> right;
+    for (const heed_type type : kRounded) {
+      right.emplace_back();
+      for (const float x : subnormals) right.back().push_back(encoded(type, x));
     }
     const FlushToZero flush;
     check_cases(row);
     for (const Stored& of_type : all) check_every_code(row, of_type, false);
-    CHECK(narrowed(row, HEED_F16, subnormals) == right[0]);
-    CHECK(narrowed(row, HEED_BF16, subnormals) == right[1]);
+    for (std::size_t i = 0; i < right.size(); ++i) CHECK(narrowed(row, kRounded[i], subnormals) == right[i]);
   });
 }
 

@@ -31,8 +31,8 @@ heed_code check_config(const heed_cache_config* config, CacheShape* shape, Cache
   if (c.Hkv < 1) return invalid(status, "Hkv", c.Hkv, "at least 1");
   if (c.D < 1 || c.D > api::kLargestDimension) return invalid(status, "D", c.D, "between 1 and 2^24");
   if (c.Dv < 1 || c.Dv > api::kLargestDimension) return invalid(status, "Dv", c.Dv, "between 1 and 2^24");
-  if (c.k_type < HEED_F32 || c.k_type > HEED_INT8) return invalid(status, "k_type", c.k_type, "a type");
-  if (c.v_type < HEED_F32 || c.v_type > HEED_INT8) return invalid(status, "v_type", c.v_type, "a type");
+  if (!api::is_type(c.k_type)) return invalid(status, "k_type", c.k_type, "a type");
+  if (!api::is_type(c.v_type)) return invalid(status, "v_type", c.v_type, "a type");
   if (c.page_size < 0 || c.page_size % kPanel != 0) {
     return invalid(status, "page_size", c.page_size, "a multiple of 16, or 0");
   }
@@ -66,7 +66,7 @@ heed_code check_sequence(const heed_cache* cache, std::int64_t sequence, heed_st
 heed_code check_tokens(const char* name, const heed_tensor* t, std::int64_t heads, std::int64_t tokens,
                        std::int64_t columns, heed_status* status) {
   if (t == nullptr) return api::fail(status, HEED_INVALID_ARGUMENT, "%s: is null", name);
-  if (t->type < HEED_F32 || t->type > HEED_BF16) {
+  if (!api::is_one_of(t->type, api::kRoundedTypes)) {
     return api::fail(status, HEED_INVALID_ARGUMENT, "%s.type: %d is not a type that it may have", name,
                      static_cast<int>(t->type));
   }

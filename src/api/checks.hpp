@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "api/status.hpp"
+#include "api/validate.hpp"
 #include "arithmetic.hpp"
 #include "plan/problem.hpp"
 
@@ -74,13 +75,13 @@ class Checks {
   bool indptr(const char* name, const heed_index& array, std::int64_t rows, const char* length_name,
               std::int64_t length);
   bool page_ids(const char* name, const heed_index& ids, std::int64_t first, std::int64_t count);
-  bool type(const char* name, heed_type type, heed_type last);
+  bool type(const char* name, heed_type type, Types types);
   bool address(const char* name, const void* data, std::int64_t element_bytes);
   bool strides(const char* name, std::int64_t batch, std::int64_t head, std::int64_t token, std::int64_t batches,
                std::int64_t heads, std::int64_t tokens);
   template <class Tensor>
-  bool rows(const char* name, const Tensor& t, heed_type last);  // q and out
-  bool keys(const char* name, const heed_tensor& t, heed_type last, std::int64_t stride_token);
+  bool rows(const char* name, const Tensor& t);  // q and out
+  bool keys(const char* name, const heed_tensor& t, Types types, std::int64_t stride_token);
   bool state(const char* name, const heed_state* state);
   bool scales(const char* name, const char* of, const heed_tensor& t, heed_type type);
 

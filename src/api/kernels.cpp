@@ -54,8 +54,8 @@ heed_code heed_scores(const heed_matrix* q, const heed_matrix* k, float scale, c
   const dispatch::Table* table = api::table_or_fail(status, &code);
   if (table == nullptr) return code;
   HEED_RETURN_IF_FAILED(check_present(status, q, k, s));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("q", *q), status, HEED_BF16));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("k", *k), status, HEED_BF16));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("q", *q), status, api::kFloatTypes));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("k", *k), status, api::kRoundedTypes));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("s", *s), status));
   HEED_RETURN_IF_FAILED(check_equal("k.cols", k->cols, "q.cols", q->cols, status));
   HEED_RETURN_IF_FAILED(check_equal("s.rows", s->rows, "q.rows", q->rows, status));
@@ -74,7 +74,7 @@ heed_code heed_weighted_sum(const heed_matrix* weights, const heed_matrix* v, co
   if (table == nullptr) return code;
   HEED_RETURN_IF_FAILED(check_present(status, weights, v, out));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("weights", *weights), status));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("v", *v), status, HEED_BF16));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("v", *v), status, api::kRoundedTypes));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("out", *out), status));
   HEED_RETURN_IF_FAILED(check_equal("v.rows", v->rows, "weights.cols", weights->cols, status));
   HEED_RETURN_IF_FAILED(check_equal("out.rows", out->rows, "weights.rows", weights->rows, status));
@@ -98,7 +98,7 @@ heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_mat
   if (table == nullptr) return code;
   HEED_RETURN_IF_FAILED(check_present(status, s, v, out));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("s", *s), status));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("v", *v), status, HEED_BF16));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("v", *v), status, api::kRoundedTypes));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("out", *out), status));
   HEED_RETURN_IF_FAILED(check_equal("v.rows", v->rows, "s.cols", s->cols, status));
   HEED_RETURN_IF_FAILED(check_equal("out.rows", out->rows, "s.rows", s->rows, status));
@@ -140,8 +140,8 @@ heed_code heed_convert(const heed_matrix* from, const heed_matrix_out* to, heed_
   const dispatch::Table* table = api::table_or_fail(status, &code);
   if (table == nullptr) return code;
   HEED_RETURN_IF_FAILED(check_present(status, from, to));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("from", *from), status, HEED_BF16));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("to", *to), status, HEED_BF16));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("from", *from), status, api::kRoundedTypes));
+  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("to", *to), status, api::kRoundedTypes));
   HEED_RETURN_IF_FAILED(check_equal("to.rows", to->rows, "from.rows", from->rows, status));
   HEED_RETURN_IF_FAILED(check_equal("to.cols", to->cols, "from.cols", from->cols, status));
   run_convert(*table, rows_of(*from), to->data, to->type, rows_of(*to).stride);
@@ -153,7 +153,8 @@ heed_code heed_quantize_int8(const heed_matrix* x, int8_t* codes, int64_t codes_
   HEED_RETURN_IF_FAILED(check_present(status, x));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("x", *x), status));
   const int64_t stride = codes_stride == 0 ? x->cols : codes_stride;
-  HEED_RETURN_IF_FAILED(api::check_matrix({"codes", codes, x->rows, x->cols, stride, HEED_INT8}, status, HEED_INT8));
+  HEED_RETURN_IF_FAILED(
+      api::check_matrix({"codes", codes, x->rows, x->cols, stride, HEED_INT8}, status, api::only(HEED_INT8)));
   HEED_RETURN_IF_FAILED(api::check_matrix({"scales", scales, x->rows, 1, 1, HEED_F32}, status));
   quantize_rows(rows_of(*x), codes, stride, scales);
   return api::succeed(status);

@@ -102,11 +102,10 @@ heed_code check_plan_args(const heed_attention_args* args, heed_attention_args* 
   return Checks(*copy, status).run_for_plan();
 }
 
-heed_code check_matrix(const MatrixShape& m, heed_status* status, heed_type last) {
-  if (m.type < HEED_F32 || m.type > last) {
-    const bool known = m.type >= HEED_F32 && m.type <= HEED_INT8;
+heed_code check_matrix(const MatrixShape& m, heed_status* status, Types types) {
+  if (!is_one_of(m.type, types)) {
     return fail(status, HEED_INVALID_ARGUMENT, "%s.type: %d is not a type%s", m.name, static_cast<int>(m.type),
-                known ? " that it may have" : "");
+                is_type(m.type) ? " that it may have" : "");
   }
   if (m.rows < 0)
     return fail(status, HEED_INVALID_ARGUMENT, "%s.rows: is %" PRId64 ", must be at least 0", m.name, m.rows);

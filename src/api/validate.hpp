@@ -24,6 +24,16 @@ heed_code check_sizes(std::int64_t B, std::int64_t Hq, std::int64_t Lq, std::int
 // copy: the state with its strides filled in.
 heed_code check_state(const char* name, const heed_state* state, heed_state* copy, heed_status* status);
 
+// Which types an argument may have: a bit for each.
+using Types = std::uint32_t;
+constexpr Types only(heed_type type) { return Types{1} << type; }
+inline constexpr Types kFloatTypes = only(HEED_F32) | only(HEED_F16) | only(HEED_BF16);
+inline constexpr Types kRoundedTypes = kFloatTypes | only(HEED_FP8_E4M3) | only(HEED_FP8_E5M2);
+inline constexpr Types kStoredTypes = kRoundedTypes | only(HEED_INT8);
+
+constexpr bool is_type(heed_type type) { return type >= HEED_F32 && type <= HEED_FP8_E5M2; }
+constexpr bool is_one_of(heed_type type, Types types) { return is_type(type) && (types & only(type)) != 0; }
+
 // The parts that the kernels' arguments share.
 struct MatrixShape {
   const char* name;
@@ -31,8 +41,7 @@ struct MatrixShape {
   std::int64_t rows, cols, stride;
   heed_type type;
 };
-// last: the last type (in the order of heed_type) that the matrix may have.
-heed_code check_matrix(const MatrixShape& matrix, heed_status* status, heed_type last = HEED_F32);
+heed_code check_matrix(const MatrixShape& matrix, heed_status* status, Types types = only(HEED_F32));
 
 inline MatrixShape shape_of(const char* name, const heed_matrix& m) {
   return {name, m.data, m.rows, m.cols, m.stride, m.type};

@@ -5,10 +5,11 @@
 
 namespace heed::api {
 
-bool Checks::type(const char* name, heed_type type, heed_type last) {
-  if (type >= HEED_F32 && type <= last) return false;
-  if (type >= HEED_F32 && type <= HEED_INT8) return invalid("%s.type: int8 is not a type that it may have", name);
-  return invalid("%s.type: %d is not a type", name, static_cast<int>(type));
+bool Checks::type(const char* name, heed_type type, Types types) {
+  if (is_one_of(type, types)) return false;
+  if (!is_type(type)) return invalid("%s.type: %d is not a type", name, static_cast<int>(type));
+  constexpr const char* kNames[] = {"f32", "f16", "bf16", "int8", "fp8 e4m3", "fp8 e5m2"};
+  return invalid("%s.type: %s is not a type that it may have", name, kNames[type]);
 }
 
 bool Checks::address(const char* name, const void* data, std::int64_t element_bytes) {
@@ -37,8 +38,8 @@ bool Checks::strides(const char* name, std::int64_t batch, std::int64_t head, st
 }
 
 template <class Tensor>
-bool Checks::rows(const char* name, const Tensor& t, heed_type last) {
-  if (type(name, t.type, last)) return true;
+bool Checks::rows(const char* name, const Tensor& t) {
+  if (type(name, t.type, kFloatTypes)) return true;
   const bool ragged = a_.q_indptr.data != nullptr;
   const std::int64_t tokens = ragged ? index_at(a_.q_indptr, a_.B) : a_.Lq;
   if (no_rows() || tokens == 0) return false;
@@ -46,8 +47,8 @@ bool Checks::rows(const char* name, const Tensor& t, heed_type last) {
          strides(name, t.stride_batch, t.stride_head, t.stride_token, ragged ? 1 : a_.B, a_.Hq, tokens);
 }
 
-bool Checks::keys(const char* name, const heed_tensor& t, heed_type last, std::int64_t stride_token) {
-  if (type(name, t.type, last)) return true;
+bool Checks::keys(const char* name, const heed_tensor& t, Types types, std::int64_t stride_token) {
+  if (type(name, t.type, types)) return true;
   const bool ragged = a_.kv_indptr.data != nullptr;
   std::int64_t longest = 0;
   if (!ragged && a_.kv_lengths.data == nullptr) longest = a_.Lkv;
@@ -64,17 +65,17 @@ bool Checks::scales(const char* name, const char* of, const heed_tensor& t, heed
     if (t.data != nullptr) return invalid("%s: is given although %s is not int8", name, of);
     return false;
   }
-  return keys(name, t, HEED_F32, t.stride_token);
+  return keys(name, t, only(HEED_F32), t.stride_token);
 }
 
 bool Checks::types() {
-  return type("q", a_.q.type, HEED_BF16) || type("k", a_.k.type, HEED_INT8) || type("v", a_.v.type, HEED_INT8) ||
-         type("out", a_.out.type, HEED_BF16);
+  return type("q", a_.q.type, kFloatTypes) || type("k", a_.k.type, kStoredTypes) ||
+         type("v", a_.v.type, kStoredTypes) || type("out", a_.out.type, kFloatTypes);
 }
 
 bool Checks::tensors() {
-  if (rows("q", a_.q, HEED_BF16) || keys("k", a_.k, HEED_INT8, key_stride(a_.k, a_.D)) ||
-      keys("v", a_.v, HEED_INT8, key_stride(a_.v, a_.Dv)) || (a_.end == nullptr && rows("out", a_.out, HEED_BF16)) ||
+  if (rows("q", a_.q) || keys("k", a_.k, kStoredTypes, key_stride(a_.k, a_.D)) ||
+      keys("v", a_.v, kStoredTypes, key_stride(a_.v, a_.Dv)) || (a_.end == nullptr && rows("out", a_.out)) ||
       scales("k_scales", "k", a_.k_scales, a_.k.type) || scales("v_scales", "v", a_.v_scales, a_.v.type)) {
     return true;
   }
@@ -100,7 +101,7 @@ bool Checks::scores() {
   if (a_.alibi_slopes != nullptr && address("alibi_slopes", a_.alibi_slopes, 4)) return true;
   if (a_.sinks != nullptr && address("sinks", a_.sinks, 4)) return true;
   if (a_.bias.data == nullptr || no_rows()) return false;
-  return type("bias", a_.bias.type, HEED_BF16) || address("bias", a_.bias.data, element_bytes(a_.bias.type)) ||
+  return type("bias", a_.bias.type, kFloatTypes) || address("bias", a_.bias.data, element_bytes(a_.bias.type)) ||
          strides("bias", a_.bias.stride_batch, a_.bias.stride_head, a_.bias.stride_token, a_.B, a_.Hq, a_.Lq);
 }
 

@@ -8,7 +8,7 @@
 
 namespace heed::dispatch {
 
-inline constexpr int kTypes = 4;  // storage types, as in heed_type
+inline constexpr int kTypes = 6;  // storage types, as in heed_type
 
 // Row of the ISA table: what it is, and its kernels by operation and storage type (null: the row has none).
 struct Table {
@@ -20,7 +20,8 @@ struct Table {
 #include "kernels/kernels.inc"
 };
 
-inline constexpr int f32 = HEED_F32, f16 = HEED_F16, bf16 = HEED_BF16, int8 = HEED_INT8;
+inline constexpr int f32 = HEED_F32, f16 = HEED_F16, bf16 = HEED_BF16, int8 = HEED_INT8, e4m3 = HEED_FP8_E4M3,
+                     e5m2 = HEED_FP8_E5M2;
 
 // Rows of this build, best first.
 int row_count();

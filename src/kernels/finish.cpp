@@ -37,14 +37,10 @@ HEED_INLINE void finish(float m, float l, const float* o, float sink, void* out_
 
 }  // namespace
 
-void finish_f32(float m, float l, const float* o, float sink, void* out, float* lse, std::int64_t Dv) {
-  finish<storage::f32>(m, l, o, sink, out, lse, Dv);
-}
-void finish_f16(float m, float l, const float* o, float sink, void* out, float* lse, std::int64_t Dv) {
-  finish<storage::f16>(m, l, o, sink, out, lse, Dv);
-}
-void finish_bf16(float m, float l, const float* o, float sink, void* out, float* lse, std::int64_t Dv) {
-  finish<storage::bf16>(m, l, o, sink, out, lse, Dv);
-}
+#define HEED_ENTRY(op, type)                                                                               \
+  void op##_##type(float m, float l, const float* o, float sink, void* out, float* lse, std::int64_t Dv) { \
+    finish<storage::type>(m, l, o, sink, out, lse, Dv);                                                    \
+  }
+HEED_FLOAT_TYPES(HEED_ENTRY, finish)
 
 }  // namespace heed::HEED_ROW

@@ -61,8 +61,8 @@ HEED_INLINE void score_step(const ScoreStep& t) {
 
 }  // namespace
 
-void score_step_f32(const ScoreStep& t) { score_step<storage::f32>(t); }
-void score_step_f16(const ScoreStep& t) { score_step<storage::f16>(t); }
-void score_step_bf16(const ScoreStep& t) { score_step<storage::bf16>(t); }
+#define HEED_ENTRY(op, type) \
+  void op##_##type(const ScoreStep& t) { score_step<storage::type>(t); }
+HEED_FLOAT_TYPES(HEED_ENTRY, score_step)
 
 }  // namespace heed::HEED_ROW

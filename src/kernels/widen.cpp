@@ -15,9 +15,10 @@ HEED_INLINE void widen_all(const void* x_data, float scale, float* out, std::int
 
 }  // namespace
 
-void widen_f32(const void* x, float scale, float* out, std::int64_t n) { widen_all<storage::f32>(x, scale, out, n); }
-void widen_f16(const void* x, float scale, float* out, std::int64_t n) { widen_all<storage::f16>(x, scale, out, n); }
-void widen_bf16(const void* x, float scale, float* out, std::int64_t n) { widen_all<storage::bf16>(x, scale, out, n); }
-void widen_int8(const void* x, float scale, float* out, std::int64_t n) { widen_all<storage::int8>(x, scale, out, n); }
+#define HEED_ENTRY(op, type)                                                 \
+  void op##_##type(const void* x, float scale, float* out, std::int64_t n) { \
+    widen_all<storage::type>(x, scale, out, n);                              \
+  }
+HEED_STORED_TYPES(HEED_ENTRY, widen)
 
 }  // namespace heed::HEED_ROW

@@ -8,7 +8,7 @@
 
 namespace heed {
 
-inline constexpr std::int64_t element_bytes(heed_type type) { return type == HEED_F32 ? 4 : type == HEED_INT8 ? 1 : 2; }
+inline constexpr std::int64_t element_bytes(heed_type type) { return type == HEED_F32 ? 4 : type <= HEED_BF16 ? 2 : 1; }
 
 inline std::int64_t index_at(const heed_index& array, std::int64_t i) {
   return array.type == HEED_INT32 ? static_cast<const std::int32_t*>(array.data)[i]

@@ -21,6 +21,16 @@ double brain_float(std::uint16_t bits) {  // the upper half of a float
   return value;
 }
 
+double e4m3(std::uint8_t bits) {
+  const double sign = bits >> 7 ? -1 : 1;
+  const int exponent = bits >> 3 & 15;
+  const int fraction = bits & 7;
+  if (exponent == 15 && fraction == 7) return std::nan("");  // no infinity: 0x7E is 448
+  return sign * (exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(8 + fraction, exponent - 10));
+}
+
+double e5m2(std::uint8_t bits) { return half(static_cast<std::uint16_t>(bits << 8)); }
+
 bool is_paged(const heed_attention_args& args) { return args.block_table.data || args.page_indices.data; }
 
 }  // namespace
@@ -33,6 +43,10 @@ double element(const void* data, heed_type type, std::int64_t index) {
       return brain_float(static_cast<const std::uint16_t*>(data)[index]);
     case HEED_INT8:
       return static_cast<const std::int8_t*>(data)[index];
+    case HEED_FP8_E4M3:
+      return e4m3(static_cast<const std::uint8_t*>(data)[index]);
+    case HEED_FP8_E5M2:
+      return e5m2(static_cast<const std::uint8_t*>(data)[index]);
     default:
       return static_cast<const float*>(data)[index];
   }

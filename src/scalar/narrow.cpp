@@ -12,8 +12,8 @@ void narrow_all(const float* x, void* out_data, std::int64_t n) {
 
 }  // namespace
 
-void narrow_f32(const float* x, void* out, std::int64_t n) { narrow_all<storage::f32>(x, out, n); }
-void narrow_f16(const float* x, void* out, std::int64_t n) { narrow_all<storage::f16>(x, out, n); }
-void narrow_bf16(const float* x, void* out, std::int64_t n) { narrow_all<storage::bf16>(x, out, n); }
+#define HEED_ENTRY(op, type) \
+  void op##_##type(const float* x, void* out, std::int64_t n) { narrow_all<storage::type>(x, out, n); }
+HEED_ROUNDED_TYPES(HEED_ENTRY, narrow)
 
 }  // namespace heed::HEED_ROW

@@ -21,17 +21,10 @@ void pack_keys(const void* k_data, std::int64_t k_row, std::int64_t keys, std::i
 
 }  // namespace
 
-void pack_keys_f32(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
-  pack_keys<storage::f32>(k, k_row, keys, D, out);
-}
-void pack_keys_f16(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
-  pack_keys<storage::f16>(k, k_row, keys, D, out);
-}
-void pack_keys_bf16(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
-  pack_keys<storage::bf16>(k, k_row, keys, D, out);
-}
-void pack_keys_int8(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
-  pack_keys<storage::int8>(k, k_row, keys, D, out);
-}
+#define HEED_ENTRY(op, type)                                                                           \
+  void op##_##type(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) { \
+    pack_keys<storage::type>(k, k_row, keys, D, out);                                                  \
+  }
+HEED_STORED_TYPES(HEED_ENTRY, pack_keys)
 
 }  // namespace heed::HEED_ROW

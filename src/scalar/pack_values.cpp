@@ -26,21 +26,11 @@ bool pack_values(const void* v_data, std::int64_t v_row, std::int64_t keys, std:
 
 }  // namespace
 
-bool pack_values_f32(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
-                     std::int64_t out_panel) {
-  return pack_values<storage::f32>(v, v_row, keys, Dv, out, out_panel);
-}
-bool pack_values_f16(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
-                     std::int64_t out_panel) {
-  return pack_values<storage::f16>(v, v_row, keys, Dv, out, out_panel);
-}
-bool pack_values_bf16(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
-                      std::int64_t out_panel) {
-  return pack_values<storage::bf16>(v, v_row, keys, Dv, out, out_panel);
-}
-bool pack_values_int8(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out,
-                      std::int64_t out_panel) {
-  return pack_values<storage::int8>(v, v_row, keys, Dv, out, out_panel);
-}
+#define HEED_ENTRY(op, type)                                                                          \
+  bool op##_##type(const void* v, std::int64_t v_row, std::int64_t keys, std::int64_t Dv, float* out, \
+                   std::int64_t out_panel) {                                                          \
+    return pack_values<storage::type>(v, v_row, keys, Dv, out, out_panel);                            \
+  }
+HEED_STORED_TYPES(HEED_ENTRY, pack_values)
 
 }  // namespace heed::HEED_ROW

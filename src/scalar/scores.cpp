@@ -39,9 +39,8 @@ void scores(const Scores& t) {
 
 }  // namespace
 
-void scores_f32(const Scores& t) { scores<storage::f32>(t); }
-void scores_f16(const Scores& t) { scores<storage::f16>(t); }
-void scores_bf16(const Scores& t) { scores<storage::bf16>(t); }
-void scores_int8(const Scores& t) { scores<storage::int8>(t); }
+#define HEED_ENTRY(op, type) \
+  void op##_##type(const Scores& t) { scores<storage::type>(t); }
+HEED_STORED_TYPES(HEED_ENTRY, scores)
 
 }  // namespace heed::HEED_ROW

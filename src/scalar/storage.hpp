@@ -7,6 +7,8 @@
 namespace heed::HEED_ROW {
 
 using storage::Brain;
+using storage::E4M3;
+using storage::E5M2;
 using storage::Half;
 
 inline float widen(float x) { return x; }
@@ -23,6 +25,19 @@ inline float widen(Half x) {
     return from_bits(sign | 0x7F800000u | fraction << 13 | (fraction != 0 ? 0x00400000u : 0u));
   }
   return from_bits(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+// sign (1), exponent (5, bias 15), fraction (2)
+inline float widen(E5M2 x) { return widen(Half{static_cast<std::uint16_t>(x.bits << 8)}); }
+
+// sign (1), exponent (4, bias 7), fraction (3)
+inline float widen(E4M3 x) {
+  const std::uint32_t sign = (x.bits & 0x80u) << 24, exponent = (x.bits >> 3) & 15u, fraction = x.bits & 7u;
+  if (exponent == 0) {  // zero or a subnormal: a whole number of 2^-9
+    return from_bits(bits(static_cast<float>(fraction) * 0x1p-9f) | sign);
+  }
+  if (exponent == 15 && fraction == 7) return from_bits(sign | 0x7FF00000u);  // no infinity, and 0x7E is 448
+  return from_bits(sign | (exponent + 120) << 23 | fraction << 20);
 }
 
 inline void narrow(float x, float* out) { *out = x; }
@@ -50,6 +65,34 @@ inline void narrow(float x, Half* out) {
     half = bits(from_bits(magnitude) + 0.5f) - 0x3F000000u;
   }
   out->bits = static_cast<std::uint16_t>(sign | half);
+}
+
+inline void narrow(float x, E5M2* out) {
+  const std::uint32_t sign = bits(x) >> 24 & 0x80u, magnitude = bits(x) & 0x7FFFFFFFu;
+  std::uint32_t code;
+  if (magnitude > 0x7F800000u) {
+    code = 0x7Eu | (magnitude >> 21 & 3u);
+  } else if (magnitude >= 0x47700000u) {  // 61440 and more round to infinity
+    code = 0x7Cu;
+  } else if (magnitude >= 0x38800000u) {  // 2^-14 and more: normal
+    code = (magnitude + 0xFFFFFu + (magnitude >> 21 & 1u) - 0x38000000u) >> 21;
+  } else {  // a whole number of 2^-16, which is the last place of 128
+    code = bits(from_bits(magnitude) + 128.0f) - 0x43000000u;
+  }
+  out->bits = static_cast<std::uint8_t>(sign | code);
+}
+
+inline void narrow(float x, E4M3* out) {
+  const std::uint32_t sign = bits(x) >> 24 & 0x80u, magnitude = bits(x) & 0x7FFFFFFFu;
+  std::uint32_t code;
+  if (magnitude > 0x43E80000u) {  // beyond 464 a number would round to more than 448, and infinity is more too: NaN
+    code = 0x7Fu;
+  } else if (magnitude >= 0x3C800000u) {  // 2^-6 and more: normal
+    code = (magnitude + 0x7FFFFu + (magnitude >> 20 & 1u) - 0x3C000000u) >> 20;
+  } else {  // a whole number of 2^-9, which is the last place of 2^14
+    code = bits(from_bits(magnitude) + 0x1p14f) - 0x46800000u;
+  }
+  out->bits = static_cast<std::uint8_t>(sign | code);
 }
 
 }  // namespace heed::HEED_ROW

@@ -46,9 +46,8 @@ void tile(const Tile& t) {
 
 }  // namespace
 
-void tile_f32(const Tile& t) { tile<storage::f32>(t); }
-void tile_f16(const Tile& t) { tile<storage::f16>(t); }
-void tile_bf16(const Tile& t) { tile<storage::bf16>(t); }
-void tile_int8(const Tile& t) { tile<storage::int8>(t); }
+#define HEED_ENTRY(op, type) \
+  void op##_##type(const Tile& t) { tile<storage::type>(t); }
+HEED_STORED_TYPES(HEED_ENTRY, tile)
 
 }  // namespace heed::HEED_ROW

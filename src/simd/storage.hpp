@@ -14,6 +14,8 @@
 namespace heed::HEED_ROW {
 
 using storage::Brain;
+using storage::E4M3;
+using storage::E5M2;
 using storage::Half;
 
 HEED_INLINE std::uint32_t bits_of(float x) {
@@ -41,6 +43,15 @@ HEED_INLINE float widen(Half x) {
   return float_of(word | sign);
 }
 
+HEED_INLINE float widen(E5M2 x) { return widen(Half{static_cast<std::uint16_t>(x.bits << 8)}); }
+
+// The exponent and fraction of an E4M3, as those of a Half, mean a 256th of it. Adding the fraction's last place
+// carries into the exponent's highest bit for the NaN alone, and with that bit it is a Half's quiet NaN.
+HEED_INLINE float widen(E4M3 x) {
+  const std::uint32_t half = (x.bits & 0x80u) << 8 | (x.bits & 0x7Fu) << 7;
+  return widen(Half{static_cast<std::uint16_t>(half | ((half + 0x80u) & 0x4000u))}) * 256.0f;
+}
+
 HEED_INLINE void narrow(float x, float* out) { *out = x; }
 
 HEED_INLINE void narrow(float x, Brain* out) {
@@ -58,6 +69,25 @@ HEED_INLINE void narrow(float x, Half* out) {
   if (magnitude >= 0x477FF000u) half = 0x7C00u;
   if (magnitude > 0x7F800000u) half = 0x7E00u | ((magnitude >> 13) & 0x3FFu);
   out->bits = static_cast<std::uint16_t>(half | ((word >> 16) & 0x8000u));
+}
+
+// As for Half: the last place of 128 is 2^-16, a subnormal's unit; 61440 and more are infinity.
+HEED_INLINE void narrow(float x, E5M2* out) {
+  const std::uint32_t word = bits_of(x), magnitude = word & 0x7FFFFFFFu;
+  std::uint32_t code = (magnitude + 0xFFFFFu + ((magnitude >> 21) & 1u) - 0x38000000u) >> 21;
+  if (magnitude < 0x38800000u) code = bits_of(float_of(magnitude) + 128.0f) - 0x43000000u;
+  if (magnitude >= 0x47700000u) code = 0x7Cu;
+  if (magnitude > 0x7F800000u) code = 0x7Eu | ((magnitude >> 21) & 3u);
+  out->bits = static_cast<std::uint8_t>(code | ((word >> 24) & 0x80u));
+}
+
+// The last place of 2^14 is 2^-9, a subnormal's unit; more than 464 is NaN, as there is no infinity.
+HEED_INLINE void narrow(float x, E4M3* out) {
+  const std::uint32_t word = bits_of(x), magnitude = word & 0x7FFFFFFFu;
+  std::uint32_t code = (magnitude + 0x7FFFFu + ((magnitude >> 20) & 1u) - 0x3C000000u) >> 20;
+  if (magnitude < 0x3C800000u) code = bits_of(float_of(magnitude) + 0x1p14f) - 0x46800000u;
+  if (magnitude > 0x43E80000u) code = 0x7Fu;
+  out->bits = static_cast<std::uint8_t>(code | ((word >> 24) & 0x80u));
 }
 
 // Any type, one lane after the other.
@@ -89,7 +119,57 @@ HEED_INLINE void store_tail(T* p, Floats value, std::int64_t n) {
   for (std::int64_t x = 0; x < n; ++x) narrow(lanes[x], p + x);
 }
 
-#if HEED_HAS_F16C
+#if !HEED_HAS_F16C
+// kLanes codes, each in a word.
+template <class T>
+HEED_INLINE Words load_codes(const T* p) {
+#if defined(__SSE2__) && !XSIMD_WITH_EMULATED
+  const __m128i zero = _mm_setzero_si128();
+  if constexpr (sizeof(T) == 2) {
+    return _mm_unpacklo_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)), zero);
+  } else {
+    std::int32_t bytes;
+    std::memcpy(&bytes, p, sizeof bytes);
+    return _mm_unpacklo_epi16(_mm_unpacklo_epi8(_mm_cvtsi32_si128(bytes), zero), zero);
+  }
+#else
+  alignas(64) std::uint32_t words[kLanes];
+  for (int x = 0; x < kLanes; ++x) words[x] = p[x].bits;
+  return Words::load_aligned(words);
+#endif
+}
+
+// Without an instruction for it. kShift moves exponent and fraction of a code to those of a float, and kBias added to
+// that makes up for the biases: right for normal numbers. With one more in the exponent, a subnormal's fraction stands
+// behind the leading bit of kLeast, which is then subtracted: exact, and no float on the way is subnormal. From kFirst
+// on codes are infinity or NaN.
+template <int kSign, int kShift, std::uint32_t kBias, std::uint32_t kFirst>
+HEED_INLINE Floats widen_codes(Words codes) {
+  const Words sign = codes & Words(1u << kSign);
+  const Words word = ((codes ^ sign) << kShift) + Words(kBias);
+  const Floats x = xsimd::bitwise_cast<float>(word), up = xsimd::bitwise_cast<float>(word + Words(1u << 23));
+  const Floats least = broadcast(float_of(kBias + (1u << 23))), first = broadcast(float_of((kFirst << kShift) + kBias));
+  const Floats finite = select(x < least, up - least, x);
+  const Floats beyond = select(x > first, broadcast(float_of(0x7FC00000u)), broadcast(kInfinity));
+  return finite | select(x < first, broadcast(0.0f), beyond) | xsimd::bitwise_cast<float>(sign << (31 - kSign));
+}
+
+#if XSIMD_WITH_EMULATED
+// For tests only: quicker to compile.
+template <class T>
+__attribute__((noinline)) static Floats load_by_lane(const T* p) {
+  return load<T>(p);
+}
+HEED_INLINE Floats load(const Half* p) { return load_by_lane(p); }
+HEED_INLINE Floats load(const E4M3* p) { return load_by_lane(p); }
+HEED_INLINE Floats load(const E5M2* p) { return load_by_lane(p); }
+#else
+HEED_INLINE Floats load(const Half* p) { return widen_codes<15, 13, 0x38000000u, 0x7C00u>(load_codes(p)); }
+HEED_INLINE Floats load(const E5M2* p) { return widen_codes<7, 21, 0x38000000u, 0x7Cu>(load_codes(p)); }
+HEED_INLINE Floats load(const E4M3* p) { return widen_codes<7, 20, 0x3C000000u, 0x7Fu>(load_codes(p)); }
+HEED_INLINE Floats load(const Brain* p) { return xsimd::bitwise_cast<float>(load_codes(p) << 16); }
+#endif
+#else
 
 HEED_INLINE __m256 load_eight(const Half* p) {
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
@@ -98,19 +178,37 @@ HEED_INLINE __m256 load_eight(const Brain* p) {
   const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
 }
+HEED_INLINE __m256 widen_eight(E5M2, __m128i bytes) {
+  return _mm256_cvtph_ps(_mm_unpacklo_epi8(_mm_setzero_si128(), bytes));
+}
+// As for one: the sign from bit 15, the rest from bit 13 down, and bit 14 for a NaN.
+HEED_INLINE __m256 widen_eight(E4M3, __m128i bytes) {
+  const __m128i shifted = _mm_srai_epi16(_mm_unpacklo_epi8(_mm_setzero_si128(), bytes), 1);
+  const __m128i halves = _mm_and_si128(shifted, _mm_set1_epi16(static_cast<short>(0xBFFF)));
+  const __m128i nan = _mm_and_si128(_mm_add_epi16(halves, _mm_set1_epi16(0x80)), _mm_set1_epi16(0x4000));
+  return _mm256_mul_ps(_mm256_cvtph_ps(_mm_or_si128(halves, nan)), _mm256_set1_ps(256.0f));
+}
+HEED_INLINE __m256 load_eight(const E4M3* p) {
+  return widen_eight(E4M3{}, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+}
+HEED_INLINE __m256 load_eight(const E5M2* p) {
+  return widen_eight(E5M2{}, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+}
 // The converting load of a byte vector costs GCC 12 twenty instructions when written with vectors; with this it is two.
 HEED_INLINE __m256 load_eight(const std::int8_t* p) {
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
 }
 HEED_INLINE Floats load(const Half* p) { return Floats(load_eight(p)); }
 HEED_INLINE Floats load(const Brain* p) { return Floats(load_eight(p)); }
+HEED_INLINE Floats load(const E4M3* p) { return Floats(load_eight(p)); }
+HEED_INLINE Floats load(const E5M2* p) { return Floats(load_eight(p)); }
 HEED_INLINE Floats load(const std::int8_t* p) { return Floats(load_eight(p)); }
 
 HEED_INLINE void store(Half* p, Floats value) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
 }
 
-// Four neighbours of one row, for transpositions.
+// Four neighbours of one row.
 HEED_INLINE __m128 load_four(const float* p) { return _mm_loadu_ps(p); }
 HEED_INLINE __m128 load_four(const Half* p) {
   return _mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
@@ -124,6 +222,20 @@ HEED_INLINE __m128 load_four(const std::int8_t* p) {
   std::memcpy(&bytes, p, sizeof bytes);
   return _mm_cvtepi32_ps(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(bytes)));
 }
+
+// Four neighbours of each of two rows. Where a conversion takes many steps, it is made once for both.
+template <class T>
+HEED_INLINE __m256 load_fours(const T* p, const T* q) {
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(load_four(p)), load_four(q), 1);
+}
+HEED_INLINE __m128i load_four_bytes(const void* p, const void* q) {
+  std::int32_t first, second;
+  std::memcpy(&first, p, sizeof first);
+  std::memcpy(&second, q, sizeof second);
+  return _mm_insert_epi32(_mm_cvtsi32_si128(first), second, 1);
+}
+HEED_INLINE __m256 load_fours(const E4M3* p, const E4M3* q) { return widen_eight(E4M3{}, load_four_bytes(p, q)); }
+HEED_INLINE __m256 load_fours(const E5M2* p, const E5M2* q) { return widen_eight(E5M2{}, load_four_bytes(p, q)); }
 #endif
 
 }  // namespace heed::HEED_ROW

@@ -18,9 +18,7 @@ HEED_INLINE FourColumns load_four_columns(const T* p, std::int64_t row) {
   FourColumns out;
 #if HEED_HAS_F16C
   if constexpr (kLanes == 8) {
-    const auto pair = [&](int x) {
-      return _mm256_insertf128_ps(_mm256_castps128_ps256(load_four(p + x * row)), load_four(p + (x + 4) * row), 1);
-    };
+    const auto pair = [&](int x) { return load_fours(p + x * row, p + (x + 4) * row); };
     const __m256 a = pair(0), b = pair(1), c = pair(2), d = pair(3);
     const __m256 ab_low = _mm256_unpacklo_ps(a, b), ab_high = _mm256_unpackhi_ps(a, b);
     const __m256 cd_low = _mm256_unpacklo_ps(c, d), cd_high = _mm256_unpackhi_ps(c, d);

@@ -9,23 +9,37 @@ namespace {
 // A binary format: sign, exponent, fraction.
 struct Format {
   int exponent_bits, fraction_bits;
+  bool infinite = true;  // else the codes of the largest exponent are numbers, but for the last one, which is NaN
   int least() const { return 2 - (1 << (exponent_bits - 1)); }  // exponent of the smallest normal number
   Code sign() const { return Code{1} << (exponent_bits + fraction_bits); }
   Code infinity() const { return ((Code{1} << exponent_bits) - 1) << fraction_bits; }
+  Code least_nan() const { return infinite ? infinity() + 1 : sign() - 1; }
+  Code overflow() const { return infinite ? infinity() : least_nan(); }
   Code quiet() const { return Code{1} << (fraction_bits - 1); }
 };
 
-Format format_of(heed_type type) { return type == HEED_F16 ? Format{5, 10} : Format{8, 7}; }
+Format format_of(heed_type type) {
+  switch (type) {
+    case HEED_F16:
+      return {5, 10};
+    case HEED_FP8_E5M2:
+      return {5, 2};
+    case HEED_FP8_E4M3:
+      return {4, 3, false};
+    default:
+      return {8, 7};
+  }
+}
 
 }  // namespace
 
 const char* name_of(heed_type type) {
-  constexpr const char* names[] = {"f32", "f16", "bf16", "int8"};
+  constexpr const char* names[] = {"f32", "f16", "bf16", "int8", "e4m3", "e5m2"};
   return names[type];
 }
 
 std::size_t bytes_of(heed_type type) {
-  constexpr std::size_t bytes[] = {4, 2, 2, 1};
+  constexpr std::size_t bytes[] = {4, 2, 2, 1, 1, 1};
   return bytes[type];
 }
 
@@ -35,10 +49,10 @@ float decoded(heed_type type, Code code) {
   const Format f = format_of(type);
   const Code magnitude = code & (f.sign() - 1);
   const std::uint32_t sign = (code & f.sign()) != 0 ? 0x80000000u : 0;
-  if (magnitude > f.infinity()) {
-    return float_of(sign | 0x7FC00000u | (magnitude - f.infinity()) << (23 - f.fraction_bits));
+  if (magnitude >= f.least_nan()) {
+    return float_of(sign | 0x7FC00000u | (magnitude & (2 * f.quiet() - 1)) << (23 - f.fraction_bits));
   }
-  if (magnitude == f.infinity()) return float_of(sign | 0x7F800000u);
+  if (f.infinite && magnitude == f.infinity()) return float_of(sign | 0x7F800000u);
   const Code fraction = magnitude & ((Code{1} << f.fraction_bits) - 1);
   const int exponent = static_cast<int>(magnitude >> f.fraction_bits);
   const Code significand = exponent == 0 ? fraction : fraction + (Code{1} << f.fraction_bits);
@@ -52,9 +66,10 @@ Code encoded(heed_type type, float x) {
   const Format f = format_of(type);
   const Code sign = (bits_of(x) & 0x80000000u) != 0 ? f.sign() : 0;
   if (is_nan(x)) {
-    return sign | f.infinity() | f.quiet() | (bits_of(x) & 0x7FFFFFu) >> (23 - f.fraction_bits);
+    const Code payload = (bits_of(x) & 0x7FFFFFu) >> (23 - f.fraction_bits);
+    return sign | (f.infinite ? f.infinity() | f.quiet() | payload : f.least_nan());
   }
-  if (!is_finite(x)) return sign | f.infinity();
+  if (!is_finite(x)) return sign | f.overflow();
   // In units of the last place that numbers of this size have; nearbyint rounds ties to even. A unit more than fits the
   // fraction carries into the exponent.
   const double magnitude = std::abs(double{x});
@@ -62,13 +77,13 @@ Code encoded(heed_type type, float x) {
   const double units = std::nearbyint(std::ldexp(magnitude, f.fraction_bits - exponent));
   const std::uint64_t code =
       static_cast<std::uint64_t>(units) + (static_cast<std::uint64_t>(exponent - f.least()) << f.fraction_bits);
-  return sign | static_cast<Code>(std::min<std::uint64_t>(code, f.infinity()));
+  return sign | static_cast<Code>(std::min<std::uint64_t>(code, f.overflow()));
 }
 
 void put(heed_type type, unsigned char* at, Code code) {
-  if (type == HEED_F32) {
+  if (bytes_of(type) == 4) {
     std::memcpy(at, &code, 4);
-  } else if (type == HEED_INT8) {
+  } else if (bytes_of(type) == 1) {
     *at = static_cast<unsigned char>(code);
   } else {
     const auto half = static_cast<std::uint16_t>(code);
@@ -101,7 +116,8 @@ Stored random_stored(Random& random, heed_type type, Kind kind, std::int64_t n) 
     if (type == HEED_INT8) return static_cast<Code>(random.between(0, 255));
     const bool any_code = type != HEED_F32 && (of == Kind::kHostile || of == Kind::kFinite);
     for (;;) {
-      const Code drawn = any_code ? static_cast<Code>(random.between(0, 65535)) : encoded(type, random.number(of));
+      const Code drawn =
+          any_code ? static_cast<Code>(random.between(0, codes_of(type) - 1)) : encoded(type, random.number(of));
       if (of == Kind::kHostile || is_finite(decoded(type, drawn))) return drawn;
     }
   };
