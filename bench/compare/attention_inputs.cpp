@@ -4,6 +4,7 @@
 #include <set>
 
 #include "file_case.hpp"
+#include "numbers.hpp"
 #include "problem.hpp"
 
 namespace heed::compare {
@@ -78,7 +79,7 @@ View view_of(const Safetensors& file, const std::string& name, bool packed, std:
              std::vector<std::byte>& storage) {
   const Tensor& t = tensor_of(file, name);
   storage = t.bytes;
-  const heed_type type = type_of(t, name);
+  const heed_type type = name == "q" ? float_type_of(t, name) : type_of(t, name);
   if (t.shape.size() != (packed ? 3u : 4u))
     throw FileError("tensor '" + name + "': its layout has " + std::string(packed ? "3" : "4") + " axes");
   if (!packed) {
@@ -91,9 +92,7 @@ View view_of(const Safetensors& file, const std::string& name, bool packed, std:
   return {t.shape[0], heads, L, width / heads, {storage.data(), L * width, width / heads, width, type}};
 }
 
-std::size_t bytes_of(heed_type type, std::int64_t n) {
-  return static_cast<std::size_t>(n) * (type == HEED_F32 ? 4u : 2u);
-}
+std::size_t bytes_of(heed_type type, std::int64_t n) { return static_cast<std::size_t>(n) * type_bytes(type); }
 
 // Past and new tokens joined into one [B, H, P + L, D].
 void join_past(const Safetensors& file, const std::string& name, View& view, std::vector<std::byte>& storage) {
@@ -218,7 +217,7 @@ void read_mask(const Safetensors& file, const Attributes& attributes, Problem& p
     args.mask = problem.mask.data();
     args.mask_stride_batch = shape.batch, args.mask_stride_head = shape.head, args.mask_stride_token = shape.token;
   } else {
-    const heed_type type = type_of(*mask, "mask");
+    const heed_type type = float_type_of(*mask, "mask");
     problem.bias = padded_rows(*mask, shape, args.Lkv, negative_infinity(type));
     args.bias = {problem.bias.data(), shape.batch, shape.head, shape.token, type};
   }

@@ -97,7 +97,15 @@ heed_type type_of(const Tensor& tensor, const std::string& name) {
   if (tensor.dtype == "F32") return HEED_F32;
   if (tensor.dtype == "F16") return HEED_F16;
   if (tensor.dtype == "BF16") return HEED_BF16;
+  if (tensor.dtype == "F8_E4M3") return HEED_FP8_E4M3;
+  if (tensor.dtype == "F8_E5M2") return HEED_FP8_E5M2;
   throw Unsupported("type " + tensor.dtype + " of '" + name + "'");
+}
+
+heed_type float_type_of(const Tensor& tensor, const std::string& name) {
+  const heed_type type = type_of(tensor, name);
+  if (type > HEED_BF16) throw Unsupported("type " + tensor.dtype + " of '" + name + "'");
+  return type;
 }
 
 Case file_case(const Safetensors& file) {

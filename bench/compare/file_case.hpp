@@ -45,6 +45,7 @@ std::vector<std::int64_t> integers(const Tensor& tensor, const std::string& name
 
 // heed's type for a dtype; throws Unsupported when it has none.
 heed_type type_of(const Tensor& tensor, const std::string& name);
+heed_type float_type_of(const Tensor& tensor, const std::string& name);  // for what may not be fp8: q and the mask
 
 // Throw FileError for a file that contradicts itself and Unsupported for one that asks for what heed does not have.
 std::shared_ptr<Problem> attention_problem(const Safetensors& file);

@@ -20,6 +20,8 @@ using namespace heed::compare;
 struct Options {
   std::vector<std::string> files;
   std::string row;
+  bool has_refusal = false;
+  std::string refusal;  // files must be refused with these words in the reason; empty: not at all
   bool json = false;
   double milliseconds = -1;  // for each row and kernel; negative: by the kind of case
   Generated generated;
@@ -70,6 +72,14 @@ CaseResult guarded(const std::string& name, MakeCase make_case, const std::vecto
   return result;
 }
 
+void check_refusal(const std::string& expected, CaseResult& result) {
+  const bool refused = result.exit == kRefused;
+  if (result.exit != kAgrees && !refused) return;
+  const bool right = expected.empty() ? !refused : refused && result.message.find(expected) != std::string::npos;
+  if (!right) result.complaints.push_back(expected.empty() ? "refused" : "not refused for its " + expected);
+  result.exit = right ? kAgrees : kDisagrees;
+}
+
 std::vector<std::string> files_of(const std::vector<std::string>& names) {
   namespace fs = std::filesystem;
   std::vector<std::string> files;
@@ -92,6 +102,8 @@ void declare(CLI::App& app, Options& options) {
   Generated& g = options.generated;
   app.add_option("files", options.files, "safetensors files, or folders of them");
   app.add_option("--isa", options.row, "only this row of kernels, beside the scalar twin");
+  app.add_option("--refusal", options.refusal,
+                 "0 instead of 77 if a file is refused with these words, 1 if it is not; '' likewise: none may be");
   app.add_flag("--json", options.json, "print one JSON document");
   app.add_option("--time", options.milliseconds, "milliseconds to time each row and kernel (files: 0, generated: 20)")
       ->check(CLI::NonNegativeNumber);
@@ -131,6 +143,7 @@ int compare(const Options& options) {
   const double seconds = (options.milliseconds >= 0 ? options.milliseconds : generate ? 20 : 0) * 1e-3;
   std::vector<CaseResult> results;
   const auto add = [&](CaseResult result) {
+    if (options.has_refusal) check_refusal(options.refusal, result);
     if (!options.json) print_text(result);
     results.push_back(std::move(result));
   };
@@ -163,6 +176,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     if (app.count("--seed") == 0) options.generated.seed = std::random_device{}();
     options.generated.has_scale = app.count("--scale") > 0;
+    options.has_refusal = app.count("--refusal") > 0;
     return compare(options);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kAgrees : kUnreadable;

@@ -15,11 +15,15 @@
 namespace heed::compare {
 namespace {
 
-// Floats of a tensor whose kernel has no argument for another type.
-std::shared_ptr<const std::vector<float>> f32_only(const Safetensors& file, const std::string& name) {
+// The numbers of a tensor as floats, which hold those of every smaller type: dot and softmax have no argument for one.
+std::shared_ptr<const std::vector<float>> widened(const Safetensors& file, const std::string& name) {
   const Tensor& tensor = tensor_of(file, name);
-  if (type_of(tensor, name) != HEED_F32) throw Unsupported("type " + tensor.dtype + " of '" + name + "'");
-  return std::make_shared<const std::vector<float>>(floats(tensor, name));
+  auto x = std::make_shared<std::vector<float>>(static_cast<std::size_t>(tensor.elements));
+  const heed_matrix from{tensor.bytes.data(), 1, tensor.elements, 0, type_of(tensor, name)};
+  const heed_matrix_out to{x->data(), 1, tensor.elements, 0, HEED_F32};
+  heed_status status;
+  if (heed_convert(&from, &to, &status) != HEED_OK) throw Unsupported(status.message);
+  return x;
 }
 
 // Row r is [offsets[r], offsets[r + 1]).
@@ -41,7 +45,7 @@ std::vector<double> expected_of(const Safetensors& file, const std::string& name
 }
 
 Computation dot(const Safetensors& file) {
-  const auto a = f32_only(file, "a"), b = f32_only(file, "b");
+  const auto a = widened(file, "a"), b = widened(file, "b");
   if (a->size() != b->size()) throw FileError("tensors 'a' and 'b' differ in size");
   const auto offsets = row_offsets(file, static_cast<std::int64_t>(a->size()));
   Computation computation;
@@ -79,7 +83,7 @@ void expect_softmax(const float* x, std::int64_t n, double* weights, double* tol
 }
 
 Computation softmax_rows(const Safetensors& file) {
-  const auto x = f32_only(file, "x");
+  const auto x = widened(file, "x");
   const auto offsets = row_offsets(file, static_cast<std::int64_t>(x->size()));
   Computation computation;
   computation.kernel = "softmax";
@@ -103,7 +107,7 @@ Computation softmax_rows(const Safetensors& file) {
 // x of shape [outer, n, inner], softmax over n: rows with a stride, gathered into contiguous ones.
 Computation onnx_softmax(const Safetensors& file, const Attributes& attributes) {
   const Tensor& tensor = tensor_of(file, "x");
-  const auto x = f32_only(file, "x");
+  const auto x = widened(file, "x");
   const auto rank = static_cast<std::int64_t>(tensor.shape.size());
   const std::int64_t axis = attributes.integer("axis", -1) + (attributes.integer("axis", -1) < 0 ? rank : 0);
   if (axis < 0 || axis >= rank) throw FileError("attribute axis: no such axis");

@@ -18,6 +18,14 @@ double from_f16(std::uint16_t bits) {
   return bits >> 15 ? -magnitude : magnitude;
 }
 
+double from_e4m3(std::uint8_t bits) {
+  const int exponent = bits >> 3 & 15;
+  const int fraction = bits & 7;
+  double magnitude = exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(fraction + 8, exponent - 10);
+  if ((bits & 127) == 127) magnitude = std::numeric_limits<double>::quiet_NaN();
+  return bits >> 7 ? -magnitude : magnitude;
+}
+
 template <typename T>
 T load(const std::byte* data, std::int64_t i) {
   T value;
@@ -33,6 +41,10 @@ double widen_one(heed_type type, const std::byte* data, std::int64_t i) {
       return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(data, i)} << 16);
     case HEED_INT8:
       return load<std::int8_t>(data, i);
+    case HEED_FP8_E4M3:
+      return from_e4m3(load<std::uint8_t>(data, i));
+    case HEED_FP8_E5M2:
+      return from_f16(static_cast<std::uint16_t>(load<std::uint8_t>(data, i) << 8));
     default:
       return load<float>(data, i);
   }
@@ -40,7 +52,7 @@ double widen_one(heed_type type, const std::byte* data, std::int64_t i) {
 
 }  // namespace
 
-std::size_t type_bytes(heed_type type) { return type == HEED_F32 ? 4 : type == HEED_INT8 ? 1 : 2; }
+std::size_t type_bytes(heed_type type) { return type == HEED_F32 ? 4 : type <= HEED_BF16 ? 2 : 1; }
 
 std::vector<double> widen(heed_type type, const std::byte* data, std::int64_t n) {
   std::vector<double> wide(static_cast<std::size_t>(n));

@@ -26,6 +26,18 @@ def changed(source, target, tensor, index, tolerances):
     write(target, header, bytes_)
 
 
+def compact(target, header, data):
+    """A file of the tensors that the header names, wherever they lie in the data."""
+    packed = bytearray()
+    entries = {"__metadata__": header["__metadata__"]}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            entries[name] = dict(entry, data_offsets=[len(packed), len(packed) + end - begin])
+            packed += data[begin:end]
+    write(target, entries, packed)
+
+
 def with_attributes(source, target, **attributes):
     header, bytes_ = read(source)
     header["__metadata__"].update(attributes)
@@ -57,6 +69,33 @@ with tempfile.TemporaryDirectory() as folder:
     expect(77, refused, words=["dropout"])
     with_attributes(plain, refused, kind="backward")
     expect(77, refused, words=["backward"])
+
+    # What is expected to be refused, and for what.
+    with_attributes(plain, refused, prob_scale="0.5")
+    expect(0, "--refusal", "prob_scale", refused, words=["agrees", "prob_scale"])
+    expect(1, "--refusal", "type F64", refused, words=["not refused for its type F64"])
+    expect(1, "--refusal", "prob_scale", plain, words=["not refused for its prob_scale"])
+    expect(1, "--refusal", "", refused, words=["DISAGREES: refused"])
+    expect(0, "--refusal", "", plain)
+    with_attributes(plain, wrong, len_q="5")
+    expect(2, "--refusal", "prob_scale", wrong)
+
+    # Keys and values in fp8, of numbers that it holds: agrees. Queries in fp8 are refused.
+    for dtype, one in (("F8_E4M3", 0x38), ("F8_E5M2", 0x3C)):
+        fp8 = folder / "fp8.safetensors"
+        header, data = read(textbook)
+        for tensor in ("k", "v"):
+            begin, end = header[tensor]["data_offsets"]
+            numbers = struct.unpack(f"<{(end - begin) // 4}f", data[begin:end])
+            half = one - (8 if dtype == "F8_E4M3" else 4)
+            codes = bytes({0.0: 0, 0.5: half, 1.0: one}[number] for number in numbers)
+            header[tensor].update(dtype=dtype, data_offsets=[len(data), len(data) + len(codes)])
+            data += codes
+        compact(fp8, header, data)
+        expect(0, "--refusal", "", fp8)
+        header["q"] = dict(header["k"])
+        compact(fp8, header, data)
+        expect(77, fp8, words=[f"type {dtype} of 'q'"])
 
     # A file that contradicts its own tensors, and one that is not there.
     with_attributes(plain, wrong, len_q="5")
