@@ -21,6 +21,7 @@ void option_problems(Lines& lines);      // attention: every option
 void layout_problems(Lines& lines);      // attention: every layout
 void special_problems(Lines& lines);     // attention: NaN, infinities, -0, subnormals
 void state_problems(Lines& lines);       // states, merges, the cache
+void fp8_problems(Lines& lines);         // attention: keys and values of 8 bits
 void mixed_problems(Lines& lines);       // attention: several options, types and a layout at once
 
 // Ends the program when a call fails: nothing here may.

@@ -46,6 +46,7 @@ std::string sizes(std::initializer_list<std::int64_t> list) {
 }
 
 constexpr heed_type kFloatTypes[] = {HEED_F32, HEED_F16, HEED_BF16};
+constexpr heed_type kFp8Types[] = {HEED_FP8_E4M3, HEED_FP8_E5M2};
 
 // ---- dot and softmax
 
@@ -180,6 +181,11 @@ void matrix_problems(Lines& lines) {
   for (const heed_type type : kFloatTypes) weighted_sum(lines, 9, 140, 35, type, true);
   for (const std::int64_t n : {0, 1, 16, 127, 129, 511, 513, 1025}) attend(lines, 1, n, 20, HEED_F32);
   for (const heed_type type : kFloatTypes) attend(lines, 6, 530, 65, type);
+  for (const heed_type type : kFp8Types) {
+    for (const heed_type q : kFloatTypes) scores(lines, 3, 50, 37, q, type);
+    weighted_sum(lines, 9, 140, 35, type, true);
+    attend(lines, 6, 530, 65, type);
+  }
 }
 
 // ---- Conversions
@@ -235,6 +241,23 @@ void conversion_problems(Lines& lines) {
     Values all(kA, 1, 65536, type);
     for (std::int64_t c = 0; c < 65536; ++c) all.set(0, c, static_cast<std::uint32_t>(c));
     for (const heed_type to : kFloatTypes) convert(lines, "all", all, to);
+    for (const heed_type to : kFp8Types) convert(lines, "all", all, to);
+  }
+  for (const heed_type type : kFp8Types) {
+    Values all(kA, 1, 256, type);
+    for (std::int64_t c = 0; c < 256; ++c) all.set(0, c, static_cast<std::uint32_t>(c));
+    for (const heed_type to : kFloatTypes) convert(lines, "all", all, to);
+    for (const heed_type to : kFp8Types) convert(lines, "all", all, to);
+    // From 2^-20 to 2^18, on and beside the points between two neighbours.
+    const std::uint32_t dropped = 23 - static_cast<std::uint32_t>(format_of(type).mantissa_bits);
+    Values near(kA, 3, 2048, HEED_F32);
+    for (std::int64_t c = 0; c < 2048; ++c) {
+      const auto word = random_word(HEED_F32, random_bits(kB, 0, 0, 0, c), static_cast<int>(c % 33) - 16);
+      for (std::uint32_t r = 0; r < 3; ++r)
+        near.set(r, c, (word >> dropped << dropped) + (1u << (dropped - 1)) + r - 1);
+    }
+    convert(lines, "halfway", near, type);
+    convert(lines, "any bits", any, type);
   }
 
   const auto nothing = [](Values&) {};

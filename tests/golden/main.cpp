@@ -44,6 +44,7 @@ Lines compute() {
   heed::golden::special_problems(lines);
   heed::golden::mixed_problems(lines);
   heed::golden::state_problems(lines);
+  heed::golden::fp8_problems(lines);
   return lines;
 }
 

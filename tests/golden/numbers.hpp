@@ -37,7 +37,8 @@ struct Format {
 };
 
 inline const Format& format_of(heed_type type) {
-  static constexpr Format formats[] = {{"f32", 4, 23, 127}, {"f16", 2, 10, 15}, {"bf16", 2, 7, 127}, {"int8", 1, 0, 0}};
+  static constexpr Format formats[] = {{"f32", 4, 23, 127}, {"f16", 2, 10, 15}, {"bf16", 2, 7, 127},
+                                       {"int8", 1, 0, 0},   {"e4m3", 1, 3, 7},  {"e5m2", 1, 2, 15}};
   return formats[type];
 }
 
@@ -60,7 +61,7 @@ inline std::uint32_t special_word(heed_type type, Special special) {
   const std::uint32_t infinity = sign - (1u << format.mantissa_bits);  // all ones in the exponent
   switch (special) {
     case Special::kNan:
-      return sign | infinity | (1u << (format.mantissa_bits - 1)) | 1u;  // negative, with a payload
+      return sign | (sign - 1);  // all ones: NaN in every floating-point type, e4m3 included
     case Special::kInfinity:
       return infinity;
     case Special::kMinusInfinity:

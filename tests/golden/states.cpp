@@ -225,6 +225,8 @@ void state_problems(Lines& lines) {
   cache(lines, HEED_F16, HEED_F16, 128, {300, 1, 1});
   cache(lines, HEED_INT8, HEED_INT8, 128, {300, 1, 1});
   cache(lines, HEED_F32, HEED_F32, 64, {640, 20});
+  cache(lines, HEED_FP8_E4M3, HEED_FP8_E5M2, 16, {1, 30, 17, 2});
+  cache(lines, HEED_FP8_E5M2, HEED_FP8_E4M3, 128, {300, 1, 1});
 }
 
 }  // namespace heed::golden
