@@ -99,10 +99,11 @@ def as_subproject(folder):
     for file in ('consumer.c', 'consumer.cpp'):
         shutil.copy(HERE / file, project)
     (project / 'subprojects/heed').symlink_to(source, target_is_directory=True)
-    # A release build names no folder in its objects, which a compiler cache finds again next time.
+    # A release build names no folder in its objects, so that a compiler cache finds them again next time.
+    cached = 'ccache ' if shutil.which('ccache') else ''
     run([meson, 'setup', folder / 'built', project, '--buildtype=release', '--force-fallback-for=heed',
          '-Dpkg_config_path=' + pkg_config_path],
-        env={**os.environ, 'CC': given_cc, 'CXX': given_cxx})
+        env={**os.environ, 'CC': cached + given_cc, 'CXX': cached + given_cxx})
     run([meson, 'compile', '-C', folder / 'built'])
     programs = [path for path in (folder / 'built').iterdir() if re.fullmatch(r'c\w+_(shared|static)', path.name)]
     assert len(programs) == 6, programs
