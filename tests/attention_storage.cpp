@@ -5,7 +5,7 @@
 
 #include "attention_call.hpp"
 #include "attention_random.hpp"
-#include "heed/reference.hpp"
+#include "heed/heed.hpp"
 #include "support/each_row.hpp"
 #include "support/storage.hpp"
 
@@ -321,6 +321,33 @@ TEST_CASE("Scales per channel fold into q and out", "[attention][int8][fp8]") {
           INFO(name_of(type) << ", Lq " << Lq << ", Lkv " << Lkv);
           check_channel_scales(type, Lq, Lkv, ++seed);
         }
+      }
+    }
+  });
+}
+
+// A negative number below half of the smallest one that the type holds.
+TEST_CASE("What rounds to zero is +0 in every type of output", "[attention]") {
+  const float q = 1.0f, k = 1.0f, v[] = {-1e-9f, -1e-30f, -1e-39f, 1e-9f, -0.0f, -1.0f, -2e-8f, -3e-8f, -1e-44f};
+  for_each_row([&](const Table& row) {
+    const ForcedRow forced(row);
+    for (const heed_type type : {HEED_F32, HEED_F16, HEED_BF16}) {
+      INFO(name_of(type));
+      unsigned char out[9 * 4];
+      AttentionArgs args;
+      args.B = args.Hq = args.Hkv = args.Lq = args.Lkv = args.D = 1;
+      args.Dv = 9;
+      args.q = heads_first(&q, 1, 1, 1);
+      args.k = heads_first(&k, 1, 1, 1);
+      args.v = heads_first(v, 1, 1, 9);
+      args.out = {out, 0, 0, 9, type};
+      REQUIRE(attention(args).ok());
+      for (std::size_t d = 0; d < 9; ++d) {
+        Code code = 0;
+        std::memcpy(&code, out + d * bytes_of(type), bytes_of(type));
+        INFO(d << ": " << v[d]);
+        CHECK(code == output_code(type, v[d]));
+        CHECK(code != (type == HEED_F32 ? 0x80000000u : 0x8000u));
       }
     }
   });

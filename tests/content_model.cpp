@@ -74,7 +74,7 @@ Modelled modelled(const Content& content) {
     const ModelProblem problem = model_problem(content, s);
     ModelResult result = model(problem);
     SequenceResult& bits = all.results.emplace_back();
-    for (const float x : result.out) bits.out.push_back(encoded(content.spec.out, x));
+    for (const float x : result.out) bits.out.push_back(output_code(content.spec.out, x));
     bits.lse = std::move(result.lse);
     bits.view = std::move(result.view);
     for (const auto count : {&ModelResult::rows_without_keys, &ModelResult::rows_with_an_empty_split,

@@ -136,7 +136,7 @@ void check_finish(Random& random, heed_type type, std::int64_t Dv, float sink, b
         const std::size_t plain = at(Dv) + (has_lse ? 1 : 0);
         if (has_lse && bits_of(got.back()) != bits_of(got[at(Dv)])) return "lse";
         for (std::size_t d = 0; type != HEED_F32 && d < at(Dv); ++d) {
-          if (got[plain + d] != static_cast<float>(encoded(type, got[d]))) return describe("the code at d", d);
+          if (got[plain + d] != static_cast<float>(output_code(type, got[d]))) return describe("the code at d", d);
         }
         return finish_oracle(s, sink, has_lse, Numbers(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(plain)));
       });

@@ -12,6 +12,15 @@ namespace heed::HEED_ROW {
 
 namespace {
 
+// A negative number may round to -0 in a 16-bit type.
+template <class T>
+HEED_INLINE void drop_signs_of_zeros(T* out, std::int64_t Dv) {
+  for (std::int64_t d = 0; d < Dv; ++d) {
+    if (out[d].bits == 0x8000u) out[d].bits = 0;
+  }
+}
+HEED_INLINE void drop_signs_of_zeros(float*, std::int64_t) {}
+
 template <class T>
 HEED_INLINE void finish(float m, float l, const float* o, float sink, void* out_data, float* lse, std::int64_t Dv) {
   T* out = static_cast<T*>(out_data);
@@ -32,6 +41,7 @@ HEED_INLINE void finish(float m, float l, const float* o, float sink, void* out_
   std::int64_t d = 0;
   for (; d + kLanes <= Dv; d += kLanes) store(out + d, one(load(o + d)));
   if (d < Dv) store_tail(out + d, one(load_tail(o + d, Dv - d)), Dv - d);
+  drop_signs_of_zeros(out, Dv);
   if (lse != nullptr) *lse = l == 0.0f ? -kInfinity : canonical(m + ln(l));
 }
 

@@ -4,12 +4,22 @@
 //   out = o / l + 0, a true division          lse = m + ln l                                                   (step 9)
 //   l = 0 (no attended key, or only -inf): out = o + 0, lse = -inf
 //
-// NaN: a sink that is NaN or +inf makes y NaN, and with it l, out and lse. + 0 turns -0 into +0.
+// Outputs never hold -0: + 0 turns it into +0, and so is what rounds to it in a 16-bit type.
+//
+// NaN: a sink that is NaN or +inf makes y NaN, and with it l, out and lse.
 #include "scalar/storage.hpp"
 
 namespace heed::HEED_ROW {
 
 namespace {
+
+void store_output(float x, float* out) { *out = x; }
+
+template <class T>
+void store_output(float x, T* out) {
+  narrow(x, out);
+  if (out->bits == 0x8000u) out->bits = 0;
+}
 
 template <class T>
 void finish(float m, float l, const float* o, float sink, void* out_data, float* lse, std::int64_t Dv) {
@@ -24,7 +34,7 @@ void finish(float m, float l, const float* o, float sink, void* out_data, float*
   }
   for (std::int64_t d = 0; d < Dv; ++d) {
     const float joined = sink != -kInfinity ? fma(o[d], x, 0.0f) : o[d];
-    narrow(canonical(l == 0.0f ? joined : joined / l), out + d);
+    store_output(canonical(l == 0.0f ? joined : joined / l), out + d);
   }
   if (lse != nullptr) *lse = l == 0.0f ? -kInfinity : canonical(m + ln(l));
 }

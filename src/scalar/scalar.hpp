@@ -16,7 +16,7 @@
 //  8. Each split starts a fresh state (m, l, o); splits fold left to right: M = max; mu = M, or 0 if M = -inf;
 //     x, y = 2^((m - mu) * log2e) for each; l = fma(l1, x, l2 * y); o = fma(o1, x, o2 * y).
 //  9. Finish: a sink joins as in 8 with l2 = 1, o2 = 0; out = o / l + 0; if l = 0, out = o + 0 and lse = -inf;
-//     lse = m + ln l; every NaN becomes the canonical one.
+//     lse = m + ln l; every NaN becomes the canonical one; one rounding to the output type, where -0 becomes +0.
 //
 // This file holds the functions of one number. It includes nothing of src/simd: agreement of the two is a test, not a
 // consequence of shared code.

@@ -80,6 +80,11 @@ Code encoded(heed_type type, float x) {
   return sign | static_cast<Code>(std::min<std::uint64_t>(code, f.overflow()));
 }
 
+Code output_code(heed_type type, float x) {
+  const Code code = encoded(type, x);
+  return code == (type == HEED_F32 ? 0x80000000u : format_of(type).sign()) ? 0 : code;
+}
+
 void put(heed_type type, unsigned char* at, Code code) {
   if (bytes_of(type) == 4) {
     std::memcpy(at, &code, 4);

@@ -21,6 +21,7 @@ float decoded(heed_type type, Code code);
 // The code nearest to x, ties to even: all types but int8. A NaN is quiet, with its sign and the first bits of its
 // payload.
 Code encoded(heed_type type, float x);
+Code output_code(heed_type type, float x);  // in an output, where -0 is +0
 
 // A code in memory.
 void put(heed_type type, unsigned char* at, Code code);
