@@ -194,6 +194,27 @@ const Rule kRules[] = {
      [](Args& a) { a.block_table.data = a.page_indices.data = g_offsets, a.page_size = 16; }},
     {kInvalid, "kv_indptr:", "beside",
      [](Args& a) { a.block_table.data = g_offsets, a.page_size = 16, a.kv_indptr.data = numbers(0, 0, 0); }},
+
+    // A table whose rows lie further apart than memory reaches.
+    {kInvalid, "block_table_stride:", "2^60",
+     [](Args& a) {
+       a.block_table = {numbers(0, 0), HEED_INT64};
+       a.block_table_stride = kMostInt;
+       a.page_size = 1024;
+       a.page_count = 1;
+     }},
+
+    {kInvalid, "page_size:", "neither block_table nor page_indices", [](Args& a) { a.page_size = 16; }},
+
+    // Results over each other.
+    {kInvalid, "out.stride_token:", "is 0", [](Args& a) { a.out.stride_token = 0; }},
+    {kInvalid, "out.stride_head:", "is 0", [](Args& a) { a.out.stride_head = 0; }},
+    {kInvalid, "lse.stride_token:", "is 0",
+     [](Args& a) {
+       a.lse_stride_batch = a.lse_stride_head = 64;
+       a.lse_stride_token = 0;
+     }},
+    {kInvalid, "inspect.stride_token:", "is 0", [](Args& a) { a.inspect = {g_floats, 64, 64, 0, HEED_F32}; }},
 };
 
 TEST_CASE("a broken rule is named, and nothing is written", "[attention][arguments]") {
@@ -232,12 +253,12 @@ TEST_CASE("what is at the edge of a rule and legal", "[attention][arguments]") {
   const ModelProblem problem = valid();
   const Result expected = attend(problem);
   void (*const legal[])(Args&) = {
-      [](Args& a) { a.window_left = -9; },   // no has_window: not looked at
+      [](Args& a) { a.window_left = -9; },  // no has_window: not looked at
       [](Args& a) { a.offsets = nullptr; },  // nor these
       [](Args& a) { a.executor.threads = 1; },
       [](Args& a) { a.executor.parallel_for = nullptr, a.executor.threads = 0; },
-      [](Args& a) { a.mask = g_floats; },                    // no mask_kind
-      [](Args& a) { a.page_size = 16, a.page_count = -3; },  // no pages
+      [](Args& a) { a.mask = g_floats; },  // no mask_kind
+      [](Args& a) { a.page_count = -3; },  // no pages
   };
   for (const auto& change : legal) {
     Call call(problem, Layout::kPadded);
@@ -255,6 +276,18 @@ TEST_CASE("what is at the edge of a rule and legal", "[attention][arguments]") {
   call.args.out.stride_batch = two_to(60);
   const Result expected_one = attend(one);
   CHECK(difference(call.run(), expected_one.out, expected_one.lse) == "");
+}
+
+// Checks look at no more sequences than there is something to check of.
+TEST_CASE("a batch of nothing ends at once, however large", "[attention][arguments]") {
+  Args args{};
+  args.struct_size = sizeof args;
+  args.B = two_to(57);
+  args.Hkv = args.Lq = args.Lkv = args.D = args.Dv = 1;
+  CHECK(heed_attention(&args, nullptr) == HEED_OK);
+  args.Hq = 1;
+  args.Lq = 0;
+  CHECK(heed_attention(&args, nullptr) == HEED_OK);
 }
 
 // A caller built against the first version: the fields that came later are at their defaults, whatever lies there.

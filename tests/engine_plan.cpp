@@ -274,6 +274,7 @@ TEST_CASE("a plan says what it chose", "[engine][plan]") {
           std::string::npos);
     CHECK(text.find(row.fma ? "fused" : "separate") != std::string::npos);
     CHECK(text.find("8 query heads on 2 kv heads") != std::string::npos);
+    CHECK(text.find("k f32, v f32") != std::string::npos);
     CHECK(text.find("workspace " + std::to_string(plan.workspace_bytes()) + " bytes") != std::string::npos);
     char part[9];
     std::fill_n(part, 9, '#');
@@ -281,6 +282,19 @@ TEST_CASE("a plan says what it chose", "[engine][plan]") {
     CHECK(std::string(part) == text.substr(0, 7));
     CHECK(part[8] == '#');
   });
+}
+
+TEST_CASE("a plan names every type", "[engine][plan]") {
+  EngineProblem p({1, 1, 1, 1, 40, 8, 8});
+  const char* const names[] = {"f32", "f16", "bf16", "int8", "fp8 e4m3", "fp8 e5m2"};
+  for (heed_type type = HEED_F32; type <= HEED_FP8_E5M2; ++type) {
+    p.args.k.type = p.args.v.type = type;
+    Plan plan;
+    REQUIRE(plan.make(p.args).ok());
+    char text[2000];
+    plan.describe(text, sizeof text);
+    CHECK(std::string(text).find(std::string("k ") + names[type] + ", v " + names[type] + ",") != std::string::npos);
+  }
 }
 
 TEST_CASE("plans refuse what they were not made for, and write nothing", "[engine][plan][arguments]") {
@@ -350,6 +364,9 @@ TEST_CASE("plans refuse what they were not made for, and write nothing", "[engin
   refused(unmade.make(bad), "args: the workspace");
 
   Run run;
+  AttentionArgs as_planned = p.args;
+  as_planned.executor.threads = 1 << 20;  // nobody's business here
+  REQUIRE(plan.begin(as_planned, workspace.data(), workspace.bytes(), &run).ok());
   REQUIRE(plan.begin(p.args, workspace.data(), workspace.bytes(), &run).ok());
   CHECK(run.items(-1) == 0);
   CHECK(run.items(2) == 0);

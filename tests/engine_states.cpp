@@ -118,6 +118,18 @@ TEST_CASE("a start without an end finishes the call", "[engine][states]") {
   });
 }
 
+TEST_CASE("strides of o alone leave m and l contiguous", "[engine][states]") {
+  EngineProblem p({1, 2, 1, 3, 40, 4, 5}, 19);
+  StateMemory plain(p.shape), spread(p.shape);
+  spread.state.o_stride_batch = 30;
+  spread.state.o_stride_head = 15;
+  spread.state.o_stride_token = 5;
+  REQUIRE(attention_state(p.args, plain.state).ok());
+  REQUIRE(attention_state(p.args, spread.state).ok());
+  const bool same = plain.bytes() == spread.bytes();
+  CHECK(same);
+}
+
 TEST_CASE("the empty state changes nothing", "[engine][states]") {
   EngineProblem p({1, 2, 1, 3, 700, 8, 21}, 7);
   p.v[3] = -kEngineInfinity;
@@ -228,6 +240,17 @@ TEST_CASE("states refuse what does not fit, and write nothing", "[engine][states
   bad.stride_batch = bad.o_stride_batch = 1;
   bad.o_stride_token = std::int64_t{1} << 60;
   refused(merge(good.state, bad, good.state), "b.o: reaches further");
+  bad = good.state;
+  bad.o_stride_batch = bad.o_stride_head = 15;  // m and l keep their default, o is spread out
+  bad.o_stride_token = 0;
+  refused(merge(good.state, good.state, bad), "out.o: a stride is 0");
+  refused(attention_state(p.args, bad), "end.o: a stride is 0");
+  bad = good.state;
+  bad.stride_head = 3;
+  refused(merge(good.state, good.state, bad), "out.m: a stride is 0");
+  heed_tensor_out flat = p.args.out;
+  flat.stride_token = 0;
+  refused(finish(good.state, flat), "out.data: a stride is 0");
   heed_tensor_out int8_out = p.args.out;
   int8_out.type = HEED_INT8;
   refused(finish(good.state, int8_out), "out.type:");

@@ -224,8 +224,8 @@ typedef int32_t heed_rectangle;
 enum { HEED_SOME = 0, HEED_ALL = 1, HEED_NONE = 2 };
 
 /* The result of some of a row's keys, before the division: row maximum m, row sum l and unnormalised weighted sum o,
- * natural units, without the sink. m and l [B][Hq][Lq], o [B][Hq][Lq][Dv]. Strides all 0: contiguous. A state without
- * any key is m = -inf, l = 0, o = 0. */
+ * natural units, without the sink. m and l [B][Hq][Lq], o [B][Hq][Lq][Dv]. The three strides of either all 0:
+ * contiguous. A state without any key is m = -inf, l = 0, o = 0. */
 typedef struct heed_state {
   int64_t B, Hq, Lq, Dv;
   float *m, *l, *o;
@@ -315,8 +315,8 @@ typedef struct heed_attention_args {
   int32_t kv_panels;
 
   /* States (see below). start: what other keys gave so far; this call's keys join it. end: where the state goes instead
-   * of out and lse, which are not used then, nor are sinks, which belong to the end. Either may be NULL; they may be
-   * the same. Of a ragged batch: B = 1, and Lq all its tokens. */
+   * of out and lse, which are not used then; sinks and inspect are refused, since they belong to the end of all keys.
+   * Either may be NULL; they may be the same. Of a ragged batch: B = 1, and Lq all its tokens. */
   const heed_state* start;
   const heed_state* end;
 } heed_attention_args;
@@ -383,7 +383,8 @@ HEED_API heed_code heed_plan_run(const heed_plan* plan, const heed_attention_arg
 
 /* The same in pieces, for a thread pool of the caller's: begin, then every item of phase 0 once, then every item of
  * phase 1 once, in any order and on any threads within a phase. `worker` is a number below the plan's threads that no
- * other item uses at the same time. The run lies in the workspace; plan, and what args points to, must outlive it. */
+ * other item uses at the same time. args->executor is not used. The run lies in the workspace; what args points to must
+ * outlive it. */
 typedef struct heed_run heed_run;
 enum { HEED_PHASES = 2 };
 HEED_API heed_code heed_plan_begin(const heed_plan* plan, const heed_attention_args* args, void* workspace,

@@ -27,6 +27,7 @@ heed_code check_config(const heed_cache_config* config, CacheShape* shape, Cache
     return api::fail(status, HEED_INVALID_ARGUMENT, "struct_size: is %zu, set it to sizeof(heed_cache_config)",
                      config->struct_size);
   }
+  HEED_RETURN_IF_FAILED(api::check_newer(config, sizeof *config, config->struct_size, status));
   const heed_cache_config& c = *config;
   if (c.Hkv < 1) return invalid(status, "Hkv", c.Hkv, "at least 1");
   if (c.D < 1 || c.D > api::kLargestDimension) return invalid(status, "D", c.D, "between 1 and 2^24");

@@ -46,9 +46,11 @@ class Checks {
   bool pages();
   bool panels();
   bool page_size_of_plan();
+  bool panel_strides(const char* name, const heed_tensor& t, std::int64_t columns);
   // validate_tensors.cpp
   bool types();
   bool tensors();
+  bool out();
   bool scores();
   bool exclusion();
   bool calls();
@@ -79,10 +81,12 @@ class Checks {
   bool address(const char* name, const void* data, std::int64_t element_bytes);
   bool strides(const char* name, std::int64_t batch, std::int64_t head, std::int64_t token, std::int64_t batches,
                std::int64_t heads, std::int64_t tokens);
+  bool overwrites(const char* name, std::int64_t batch, std::int64_t head, std::int64_t token, std::int64_t batches,
+                  std::int64_t heads, std::int64_t tokens);
   template <class Tensor>
   bool rows(const char* name, const Tensor& t);  // q and out
   bool keys(const char* name, const heed_tensor& t, Types types, std::int64_t stride_token);
-  bool state(const char* name, const heed_state* state);
+  bool state(const char* name, const heed_state* state, bool written);
   bool scales(const char* name, const char* of, const heed_tensor& t, heed_type type);
 
   bool paged() const { return a_.block_table.data != nullptr || a_.page_indices.data != nullptr; }

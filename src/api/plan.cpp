@@ -65,7 +65,7 @@ heed_code check_fit(const PlanData& data, const heed_attention_args& a, heed_sta
 }
 
 heed_code begin(const heed_plan* plan, const heed_attention_args* args, void* workspace, std::size_t workspace_bytes,
-                heed_run** run, heed_status* status) {
+                heed_run** run, heed_status* status, bool items) {
   const PlanData data = data_of(plan);
   if (data.made != kMade) {
     return api::fail(status, HEED_INVALID_ARGUMENT, "plan: is %s", plan == nullptr ? "null" : "not made yet");
@@ -81,7 +81,7 @@ heed_code begin(const heed_plan* plan, const heed_attention_args* args, void* wo
   }
   // The workspace may be written only when nothing can fail any more.
   Problem problem;
-  if (const heed_code code = api::make_problem(args, &problem, status); code != HEED_OK) return code;
+  if (const heed_code code = api::make_problem(args, &problem, status, items); code != HEED_OK) return code;
   if (const heed_code code = check_fit(data, problem.args, status); code != HEED_OK) return code;
   *run = new (workspace) heed_run{problem, data.plan, {}, data.table, nullptr, nullptr};
   if (problem.args.B != 0 && problem.args.Hq != 0 && problem.args.Lq != 0) {
@@ -118,7 +118,7 @@ std::size_t heed_plan_workspace_bytes(const heed_plan* plan) noexcept {
 heed_code heed_plan_begin(const heed_plan* plan, const heed_attention_args* args, void* workspace,
                           std::size_t workspace_bytes, heed_run** run, heed_status* status) noexcept {
   if (run == nullptr) return api::fail(status, HEED_INVALID_ARGUMENT, "run: is null");
-  return begin(plan, args, workspace, workspace_bytes, run, status);
+  return begin(plan, args, workspace, workspace_bytes, run, status, true);
 }
 
 std::int64_t heed_run_items(const heed_run* run, std::int32_t phase) noexcept {
@@ -136,7 +136,7 @@ heed_code heed_run_item(heed_run* run, std::int32_t phase, std::int64_t item, st
 heed_code heed_plan_run(const heed_plan* plan, const heed_attention_args* args, void* workspace,
                         std::size_t workspace_bytes, heed_status* status) noexcept {
   heed_run* run = nullptr;
-  const heed_code code = begin(plan, args, workspace, workspace_bytes, &run, status);
+  const heed_code code = begin(plan, args, workspace, workspace_bytes, &run, status, false);
   if (code == HEED_OK) run_all(*run);
   return code;
 }
@@ -147,7 +147,6 @@ std::size_t heed_plan_describe(const heed_plan* plan, char* text, std::size_t by
     const int length = std::snprintf(text, text == nullptr ? 0 : bytes, "no plan yet\n");
     return static_cast<std::size_t>(length) + 1;
   }
-  static constexpr const char* kTypeNames[] = {"f32", "f16", "bf16", "int8"};
   const Plan& p = data.plan;
   const Shape& s = p.shape;
   const bool packed = p.rows > kFewRows;
@@ -175,9 +174,9 @@ std::size_t heed_plan_describe(const heed_plan* plan, char* text, std::size_t by
       "workspace %lld bytes: %d x %lld for workers, %lld for states of cut sequences, %lld for the run and its "
       "schedule\n",
       heed_version(), kArithmetic, kPanel, kBlock, kSplit, data.table->fma ? "fused" : "separate", data.table->name,
-      kTypeNames[data.q], kTypeNames[s.k_type], kTypeNames[s.v_type], kTypeNames[data.out], static_cast<long long>(s.B),
-      static_cast<long long>(s.Hq), static_cast<long long>(s.Hkv), static_cast<long long>(s.Lq),
-      static_cast<long long>(s.Lkv),
+      api::kTypeNames[data.q], api::kTypeNames[s.k_type], api::kTypeNames[s.v_type], api::kTypeNames[data.out],
+      static_cast<long long>(s.B), static_cast<long long>(s.Hq), static_cast<long long>(s.Hkv),
+      static_cast<long long>(s.Lq), static_cast<long long>(s.Lkv),
       data.kv_panels != 0 ? " in panels"
       : s.page_size > 0   ? " in pages"
                           : "",

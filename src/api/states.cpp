@@ -44,6 +44,12 @@ heed_code check_same(const char* name, const heed_state& a, const heed_state& b,
   return api::fail(status, HEED_INVALID_ARGUMENT, "%s: its sizes are not those of a", name);
 }
 
+heed_code check_out(const heed_tensor_out& t, std::int64_t B, std::int64_t Hq, std::int64_t Lq, heed_status* status) {
+  if (B == 0 || Hq == 0 || Lq == 0) return HEED_OK;
+  return api::check_no_overwrites("out", "data", {{B, t.stride_batch}, {Hq, t.stride_head}, {Lq, t.stride_token}},
+                                  status);
+}
+
 template <class Tensor>
 heed_code check_tensor(const char* name, const Tensor& t, std::int64_t B, std::int64_t Hq, std::int64_t Lq,
                        std::int64_t Dv, heed_status* status) {
@@ -68,7 +74,7 @@ heed_code heed_state_merge(const heed_state* a, const heed_state* b, const heed_
   heed_state left, right, to;
   HEED_RETURN_IF_FAILED(api::check_state("a", a, &left, status));
   HEED_RETURN_IF_FAILED(api::check_state("b", b, &right, status));
-  HEED_RETURN_IF_FAILED(api::check_state("out", out, &to, status));
+  HEED_RETURN_IF_FAILED(api::check_state_out("out", out, &to, status));
   HEED_RETURN_IF_FAILED(check_same("b", left, right, status));
   HEED_RETURN_IF_FAILED(check_same("out", left, to, status));
   const std::size_t bytes = static_cast<std::size_t>(left.Dv) * sizeof(float);
@@ -93,6 +99,9 @@ heed_code heed_state_finish(const heed_state* state, const float* sinks, const h
   HEED_RETURN_IF_FAILED(api::check_state("state", state, &s, status));
   if (out == nullptr) return api::fail(status, HEED_INVALID_ARGUMENT, "out: is null");
   HEED_RETURN_IF_FAILED(check_tensor("out", *out, s.B, s.Hq, s.Lq, s.Dv, status));
+  HEED_RETURN_IF_FAILED(check_out(*out, s.B, s.Hq, s.Lq, status));
+  if (lse != nullptr) HEED_RETURN_IF_FAILED(api::check_floats("lse", lse, status));
+  if (sinks != nullptr) HEED_RETURN_IF_FAILED(api::check_floats("sinks", sinks, status));
   for_each_row(s.B, s.Hq, s.Lq, [&](const Row& row) {
     table->finish[out->type](s.m[at(s, row)], s.l[at(s, row)], o_at(s, row),
                              sinks == nullptr ? kMinusInfinity : sinks[row.h],
@@ -114,6 +123,8 @@ heed_code heed_merge_lse(std::int64_t B, std::int64_t Hq, std::int64_t Lq, std::
   HEED_RETURN_IF_FAILED(check_tensor("a.out", a->out, B, Hq, Lq, Dv, status));
   HEED_RETURN_IF_FAILED(check_tensor("b.out", b->out, B, Hq, Lq, Dv, status));
   HEED_RETURN_IF_FAILED(check_tensor("out", *out, B, Hq, Lq, Dv, status));
+  HEED_RETURN_IF_FAILED(check_out(*out, B, Hq, Lq, status));
+  if (lse != nullptr) HEED_RETURN_IF_FAILED(api::check_floats("lse", lse, status));
   if (B * Hq * Lq > 0) {
     HEED_RETURN_IF_FAILED(api::check_floats("a.lse", a->lse, status));
     HEED_RETURN_IF_FAILED(api::check_floats("b.lse", b->lse, status));

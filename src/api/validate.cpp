@@ -61,13 +61,7 @@ heed_code copy_args(const heed_attention_args* args, heed_attention_args* copy, 
   if (size < kFirstVersionBytes) {
     return fail(status, HEED_INVALID_ARGUMENT, "struct_size: %zu is smaller than the first version's struct", size);
   }
-  const auto* bytes = reinterpret_cast<const unsigned char*>(args);
-  for (std::size_t i = sizeof(heed_attention_args); i < size; ++i) {
-    if (bytes[i] != 0) {
-      return fail(status, HEED_UNSUPPORTED, "struct_size: byte %zu of the struct is set, and newer than this library",
-                  i);
-    }
-  }
+  if (const heed_code code = check_newer(args, sizeof *args, size, status); code != HEED_OK) return code;
   std::size_t known = size < sizeof *copy ? size : sizeof *copy;
   asm("" : "+r"(known));  // not a constant: the C library's memcpy is faster than what GCC puts in its place
   std::memcpy(static_cast<void*>(copy), args, known);
@@ -77,9 +71,19 @@ heed_code copy_args(const heed_attention_args* args, heed_attention_args* copy, 
 
 }  // namespace
 
-heed_code make_problem(const heed_attention_args* args, Problem* problem, heed_status* status) {
+heed_code check_newer(const void* data, std::size_t known, std::size_t size, heed_status* status) {
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  for (std::size_t i = known; i < size; ++i) {
+    if (bytes[i] == 0) continue;
+    return fail(status, HEED_UNSUPPORTED, "struct_size: byte %zu of the struct is set, and newer than this library", i);
+  }
+  return HEED_OK;
+}
+
+heed_code make_problem(const heed_attention_args* args, Problem* problem, heed_status* status, bool items) {
   if (const heed_code code = copy_args(args, &problem->args, status); code != HEED_OK) return code;
   heed_attention_args& a = problem->args;
+  if (items) a.executor = {};
   if (const heed_code code = Checks(a, status).run(); code != HEED_OK) return code;
   if (a.lse_stride_batch == 0 && a.lse_stride_head == 0 && a.lse_stride_token == 0) {  // the default: contiguous
     const bool ragged = a.q_indptr.data != nullptr;                                    // then [token][Hq]

@@ -6,7 +6,11 @@
 namespace heed::api {
 
 // Fills problem from args; or returns the error, with nothing else done.
-heed_code make_problem(const heed_attention_args* args, Problem* problem, heed_status* status);
+// items: whoever calls runs the items, so no executor is needed.
+heed_code make_problem(const heed_attention_args* args, Problem* problem, heed_status* status, bool items = false);
+
+// Fields that a struct's caller knows and this library doesn't must be zero.
+heed_code check_newer(const void* data, std::size_t known, std::size_t size, heed_status* status);
 
 // Checks what a plan looks at, and copies it.
 heed_code check_plan_args(const heed_attention_args* args, heed_attention_args* copy, heed_status* status);
@@ -21,8 +25,10 @@ heed_code check_floats(const char* name, const float* data, heed_status* status)
 heed_code check_sizes(std::int64_t B, std::int64_t Hq, std::int64_t Lq, std::int64_t Dv, const char* prefix,
                       heed_status* status);
 
-// copy: the state with its strides filled in.
+// copy: the state with its strides filled in. One that is written must not overlap itself.
 heed_code check_state(const char* name, const heed_state* state, heed_state* copy, heed_status* status);
+heed_code check_state_out(const char* name, const heed_state* state, heed_state* copy, heed_status* status);
+heed_code check_no_overwrites(const char* name, const char* part, const Axis (&axes)[3], heed_status* status);
 
 // Which types an argument may have: a bit for each.
 using Types = std::uint32_t;
@@ -31,6 +37,7 @@ inline constexpr Types kFloatTypes = only(HEED_F32) | only(HEED_F16) | only(HEED
 inline constexpr Types kRoundedTypes = kFloatTypes | only(HEED_FP8_E4M3) | only(HEED_FP8_E5M2);
 inline constexpr Types kStoredTypes = kRoundedTypes | only(HEED_INT8);
 
+inline constexpr const char* kTypeNames[] = {"f32", "f16", "bf16", "int8", "fp8 e4m3", "fp8 e5m2"};
 constexpr bool is_type(heed_type type) { return type >= HEED_F32 && type <= HEED_FP8_E5M2; }
 constexpr bool is_one_of(heed_type type, Types types) { return is_type(type) && (types & only(type)) != 0; }
 

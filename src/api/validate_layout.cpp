@@ -1,4 +1,6 @@
 // Rules of lengths, ragged batches and pages.
+#include <cmath>
+
 #include "api/checks.hpp"
 
 namespace heed::api {
@@ -55,6 +57,7 @@ bool Checks::ragged() {
 }
 
 bool Checks::lengths() {
+  if (a_.kv_lengths.data == nullptr && a_.key_begin.data == nullptr && a_.key_offset.data == nullptr) return false;
   for (std::int64_t b = 0; b < a_.B; ++b) {
     if (a_.kv_lengths.data != nullptr && (length(b) < 0 || length(b) > room(b))) {
       return invalid("kv_lengths[%" PRId64 "]: %" PRId64 " is not between 0 and %" PRId64, row(b), length(b), room(b));
@@ -86,6 +89,7 @@ bool Checks::page_ids(const char* name, const heed_index& ids, std::int64_t firs
 bool Checks::pages() {
   if (!paged()) {
     if (a_.page_indptr.data != nullptr) return invalid("page_indptr: is given without page_indices");
+    if (a_.page_size != 0) return invalid("page_size: is given, but neither block_table nor page_indices");
     return false;
   }
   if (a_.block_table.data != nullptr && a_.page_indices.data != nullptr) {
@@ -99,7 +103,15 @@ bool Checks::pages() {
     const std::int64_t rows = a_.table_rows.data == nullptr ? a_.B : a_.table_row_count;
     if (indptr("page_indptr", a_.page_indptr, rows, "2^60", kLargestExtent)) return true;
   }
-  for (std::int64_t b = 0; b < a_.B; ++b) {
+  if (a_.block_table.data != nullptr) {
+    const std::int64_t rows = a_.table_rows.data == nullptr ? a_.B : a_.table_row_count;
+    if (at_least("block_table_stride", a_.block_table_stride, 0)) return true;
+    if (rows > 1 && a_.block_table_stride > kLargestExtent / rows) {
+      return invalid("block_table_stride: %" PRId64 " is too large: the table has more than 2^60 entries",
+                     a_.block_table_stride);
+    }
+  }
+  for (std::int64_t b = 0; b < a_.B && a_.Lkv > 0; ++b) {
     const std::int64_t needed = length(b) / a_.page_size + (length(b) % a_.page_size != 0 ? 1 : 0);
     if (a_.block_table.data != nullptr) {
       if (needed > a_.block_table_stride) {
@@ -127,11 +139,27 @@ bool Checks::panels() {
   if (a_.page_size % kPanel != 0) {
     return invalid("page_size: %" PRId64 " is not a multiple of %d, as kv_panels needs it", a_.page_size, kPanel);
   }
+  if (panel_strides("k", a_.k, a_.D) || panel_strides("v", a_.v, (a_.Dv + kPanel - 1) / kPanel * kPanel)) return true;
   for (std::int64_t b = 0; b < a_.B && a_.key_begin.data != nullptr; ++b) {
     if (index_at(a_.key_begin, row(b)) % kPanel != 0) {
       return invalid("key_begin[%" PRId64 "]: %" PRId64 " is not a multiple of %d, as kv_panels needs it", row(b),
                      index_at(a_.key_begin, row(b)), kPanel);
     }
+  }
+  return false;
+}
+
+// The panels of a head, and those of a page, must not reach into the next ones.
+bool Checks::panel_strides(const char* name, const heed_tensor& t, std::int64_t columns) {
+  const auto size = [](std::int64_t stride) { return std::abs(static_cast<double>(stride)); };
+  const double panels = size(a_.page_size) * size(columns), page = size(a_.Hkv - 1) * size(t.stride_head) + panels;
+  if (a_.Hkv > 1 && t.stride_head != 0 && size(t.stride_head) < panels) {
+    return invalid("%s.stride_head: is %" PRId64 ", the panels of a head are %.0f elements", name, t.stride_head,
+                   panels);
+  }
+  if (a_.page_count > 1 && t.stride_batch != 0 && size(t.stride_batch) < page) {
+    return invalid("%s.stride_batch: is %" PRId64 ", the panels of a page are %.0f elements", name, t.stride_batch,
+                   page);
   }
   return false;
 }

@@ -5,14 +5,6 @@
 #include "api/validate.hpp"
 
 namespace heed::api {
-namespace {
-
-bool contiguous(const heed_state& s) {
-  return s.stride_batch == 0 && s.stride_head == 0 && s.stride_token == 0 && s.o_stride_batch == 0 &&
-         s.o_stride_head == 0 && s.o_stride_token == 0;
-}
-
-}  // namespace
 
 heed_code check_axes(const char* name, const char* part, const void* data, std::int64_t bytes, std::int64_t columns,
                      const Axis (&axes)[3], heed_status* status) {
@@ -33,6 +25,15 @@ heed_code check_axes(const char* name, const char* part, const void* data, std::
         reach >= kLargestExtent) {
       return fail(status, HEED_INVALID_ARGUMENT, "%s.%s: reaches further than 2^60 elements", name, part);
     }
+  }
+  return HEED_OK;
+}
+
+heed_code check_no_overwrites(const char* name, const char* part, const Axis (&axes)[3], heed_status* status) {
+  for (const Axis& axis : axes) {
+    if (axis.stride != 0 || axis.count < 2) continue;
+    return fail(status, HEED_INVALID_ARGUMENT, "%s.%s: a stride is 0, so that results would be written over each other",
+                name, part);
   }
   return HEED_OK;
 }
@@ -74,10 +75,12 @@ heed_code check_state(const char* name, const heed_state* state, heed_state* cop
   char prefix[16];
   std::snprintf(prefix, sizeof prefix, "%s.", name);
   if (const heed_code code = check_sizes(s.B, s.Hq, s.Lq, s.Dv, prefix, status); code != HEED_OK) return code;
-  if (contiguous(s)) {
+  if (s.stride_batch == 0 && s.stride_head == 0 && s.stride_token == 0) {
     s.stride_batch = s.Hq * s.Lq;
     s.stride_head = s.Lq;
     s.stride_token = 1;
+  }
+  if (s.o_stride_batch == 0 && s.o_stride_head == 0 && s.o_stride_token == 0) {
     s.o_stride_batch = s.Hq * s.Lq * s.Dv;
     s.o_stride_head = s.Lq * s.Dv;
     s.o_stride_token = s.Dv;
@@ -90,10 +93,20 @@ heed_code check_state(const char* name, const heed_state* state, heed_state* cop
   return check_axes(name, "o", s.o, 4, s.Dv, o_axes, status);
 }
 
-bool Checks::state(const char* name, const heed_state* state) {
+heed_code check_state_out(const char* name, const heed_state* state, heed_state* copy, heed_status* status) {
+  if (const heed_code code = check_state(name, state, copy, status); code != HEED_OK) return code;
+  const heed_state& s = *copy;
+  if (s.B == 0 || s.Hq == 0 || s.Lq == 0) return HEED_OK;
+  const Axis axes[] = {{s.B, s.stride_batch}, {s.Hq, s.stride_head}, {s.Lq, s.stride_token}};
+  const Axis o_axes[] = {{s.B, s.o_stride_batch}, {s.Hq, s.o_stride_head}, {s.Lq, s.o_stride_token}};
+  if (const heed_code code = check_no_overwrites(name, "m", axes, status); code != HEED_OK) return code;
+  return check_no_overwrites(name, "o", o_axes, status);
+}
+
+bool Checks::state(const char* name, const heed_state* state, bool written) {
   if (state == nullptr) return false;
   heed_state copy;
-  code_ = check_state(name, state, &copy, status_);
+  code_ = written ? check_state_out(name, state, &copy, status_) : check_state(name, state, &copy, status_);
   if (code_ != HEED_OK) return true;
   const bool ragged = a_.q_indptr.data != nullptr;
   const std::int64_t B = ragged ? 1 : a_.B, Lq = ragged ? index_at(a_.q_indptr, a_.B) : a_.Lq;
@@ -108,7 +121,7 @@ bool Checks::state(const char* name, const heed_state* state) {
 }
 
 bool Checks::states() {
-  if (state("start", a_.start) || state("end", a_.end)) return true;
+  if (state("start", a_.start, false) || state("end", a_.end, true)) return true;
   if (a_.end == nullptr) return false;
   if (a_.sinks != nullptr) return invalid("sinks: are given beside end, and belong to heed_state_finish");
   if (a_.inspect.data != nullptr) return invalid("inspect: is given beside end");

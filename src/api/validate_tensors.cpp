@@ -8,8 +8,7 @@ namespace heed::api {
 bool Checks::type(const char* name, heed_type type, Types types) {
   if (is_one_of(type, types)) return false;
   if (!is_type(type)) return invalid("%s.type: %d is not a type", name, static_cast<int>(type));
-  constexpr const char* kNames[] = {"f32", "f16", "bf16", "int8", "fp8 e4m3", "fp8 e5m2"};
-  return invalid("%s.type: %s is not a type that it may have", name, kNames[type]);
+  return invalid("%s.type: %s is not a type that it may have", name, kTypeNames[type]);
 }
 
 bool Checks::address(const char* name, const void* data, std::int64_t element_bytes) {
@@ -35,6 +34,18 @@ bool Checks::strides(const char* name, std::int64_t batch, std::int64_t head, st
     }
   }
   return false;
+}
+
+// A stride of 0 shares an input's elements; an output's would be written over each other.
+bool Checks::overwrites(const char* name, std::int64_t batch, std::int64_t head, std::int64_t token,
+                        std::int64_t batches, std::int64_t heads, std::int64_t tokens) {
+  if (batches == 0 || heads == 0 || tokens == 0) return false;
+  const char* axis = batch == 0 && batches > 1  ? "batch"
+                     : head == 0 && heads > 1   ? "head"
+                     : token == 0 && tokens > 1 ? "token"
+                                                : nullptr;
+  if (axis == nullptr) return false;
+  return invalid("%s.stride_%s: is 0, so that results would be written over each other", name, axis);
 }
 
 template <class Tensor>
@@ -73,26 +84,38 @@ bool Checks::types() {
          type("v", a_.v.type, kStoredTypes) || type("out", a_.out.type, kFloatTypes);
 }
 
+bool Checks::out() {
+  const heed_tensor_out& t = a_.out;
+  const bool ragged = a_.q_indptr.data != nullptr;
+  return rows("out", t) || overwrites("out", t.stride_batch, t.stride_head, t.stride_token, ragged ? 1 : a_.B, a_.Hq,
+                                      ragged ? index_at(a_.q_indptr, a_.B) : a_.Lq);
+}
+
 bool Checks::tensors() {
   if (rows("q", a_.q) || keys("k", a_.k, kStoredTypes, key_stride(a_.k, a_.D)) ||
-      keys("v", a_.v, kStoredTypes, key_stride(a_.v, a_.Dv)) || (a_.end == nullptr && rows("out", a_.out)) ||
+      keys("v", a_.v, kStoredTypes, key_stride(a_.v, a_.Dv)) || (a_.end == nullptr && out()) ||
       scales("k_scales", "k", a_.k_scales, a_.k.type) || scales("v_scales", "v", a_.v_scales, a_.v.type)) {
     return true;
   }
+  const bool ragged = a_.q_indptr.data != nullptr;
   if (a_.lse != nullptr && a_.end == nullptr && !no_rows()) {
-    if (address("lse", a_.lse, 4) ||
-        strides("lse", a_.lse_stride_batch, a_.lse_stride_head, a_.lse_stride_token, a_.B, a_.Hq,
-                a_.q_indptr.data == nullptr ? a_.Lq : index_at(a_.q_indptr, a_.B))) {
+    const std::int64_t batches = ragged ? 1 : a_.B, tokens = ragged ? index_at(a_.q_indptr, a_.B) : a_.Lq;
+    const std::int64_t batch = a_.lse_stride_batch, head = a_.lse_stride_head, token = a_.lse_stride_token;
+    const bool contiguous = batch == 0 && head == 0 && token == 0;
+    if (address("lse", a_.lse, 4) || strides("lse", batch, head, token, batches, a_.Hq, tokens) ||
+        (!contiguous && overwrites("lse", batch, head, token, batches, a_.Hq, tokens))) {
       return true;
     }
   }
-  if (a_.inspect.data == nullptr || no_rows()) return false;
+  if (a_.inspect.data == nullptr || no_rows() || a_.Lkv == 0) return false;
   if (a_.inspect_what < HEED_SCORES_SCALED || a_.inspect_what > HEED_WEIGHTS) {
     return invalid("inspect_what: %d is not a view", static_cast<int>(a_.inspect_what));
   }
   if (a_.inspect.type != HEED_F32) return invalid("inspect.type: must be f32");
-  return address("inspect", a_.inspect.data, 4) || strides("inspect", a_.inspect.stride_batch, a_.inspect.stride_head,
-                                                           a_.inspect.stride_token, a_.B, a_.Hq, a_.Lq);
+  const heed_tensor_out& view = a_.inspect;
+  return address("inspect", view.data, 4) ||
+         strides("inspect", view.stride_batch, view.stride_head, view.stride_token, a_.B, a_.Hq, a_.Lq) ||
+         overwrites("inspect", view.stride_batch, view.stride_head, view.stride_token, a_.B, a_.Hq, a_.Lq);
 }
 
 bool Checks::scores() {

@@ -69,7 +69,7 @@ void store_state(const dispatch::Table& table, float m, float l, const float* o,
   constexpr float kNan = __builtin_nanf(""), kMinusInfinity = -__builtin_inff();
   const bool is_nan = l != l;
   table.finish[dispatch::f32](is_nan ? kNan : m, 1.0f, o, kMinusInfinity, out_o, out_m, Dv);
-  *out_l = is_nan ? kNan : l;
+  *out_l = is_nan ? kNan : l + 0.0f;
 }
 
 void run_all(const heed_run& run) {
