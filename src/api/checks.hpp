@@ -23,7 +23,7 @@ class Checks {
 
   heed_code run() {
     if (sizes() || heads() || indices() || rows_of_tables() || ragged() || lengths() || pages() || panels() ||
-        tensors() || scores() || exclusion() || states() || calls()) {
+        tensors() || panel_tensors() || scores() || exclusion() || states() || calls()) {
       return code_;
     }
     return HEED_OK;
@@ -51,6 +51,7 @@ class Checks {
   bool types();
   bool tensors();
   bool out();
+  bool panel_tensors();
   bool scores();
   bool exclusion();
   bool calls();
@@ -101,6 +102,7 @@ class Checks {
     return a_.kv_indptr.data == nullptr ? a_.Lkv : index_at(a_.kv_indptr, b + 1) - index_at(a_.kv_indptr, b);
   }
   std::int64_t row(std::int64_t b) const { return index_or(a_.table_rows, b, b); }
+  std::int64_t longest() const;  // of all lengths
   std::int64_t length(std::int64_t b) const { return index_or(a_.kv_lengths, row(b), room(b)); }
 
   const heed_attention_args& a_;

@@ -139,7 +139,6 @@ bool Checks::panels() {
   if (a_.page_size % kPanel != 0) {
     return invalid("page_size: %" PRId64 " is not a multiple of %d, as kv_panels needs it", a_.page_size, kPanel);
   }
-  if (panel_strides("k", a_.k, a_.D) || panel_strides("v", a_.v, (a_.Dv + kPanel - 1) / kPanel * kPanel)) return true;
   for (std::int64_t b = 0; b < a_.B && a_.key_begin.data != nullptr; ++b) {
     if (index_at(a_.key_begin, row(b)) % kPanel != 0) {
       return invalid("key_begin[%" PRId64 "]: %" PRId64 " is not a multiple of %d, as kv_panels needs it", row(b),
@@ -152,14 +151,17 @@ bool Checks::panels() {
 // The panels of a head, and those of a page, must not reach into the next ones.
 bool Checks::panel_strides(const char* name, const heed_tensor& t, std::int64_t columns) {
   const auto size = [](std::int64_t stride) { return std::abs(static_cast<double>(stride)); };
-  const double panels = size(a_.page_size) * size(columns), page = size(a_.Hkv - 1) * size(t.stride_head) + panels;
-  if (a_.Hkv > 1 && t.stride_head != 0 && size(t.stride_head) < panels) {
+  const double head = size(t.stride_head), page = size(t.stride_batch);
+  const double panels = size(a_.page_size) * size(columns);
+  if (a_.Hkv > 1 && head != 0 && head < panels) {
     return invalid("%s.stride_head: is %" PRId64 ", the panels of a head are %.0f elements", name, t.stride_head,
                    panels);
   }
-  if (a_.page_count > 1 && t.stride_batch != 0 && size(t.stride_batch) < page) {
+  // All heads of a page lie between two pages, or all pages of a head between two heads.
+  const double heads = size(a_.Hkv - 1) * head + panels, pages = size(a_.page_count - 1) * page + panels;
+  if (a_.page_count > 1 && page != 0 && (page < panels || (a_.Hkv > 1 && page < heads && head < pages))) {
     return invalid("%s.stride_batch: is %" PRId64 ", the panels of a page are %.0f elements", name, t.stride_batch,
-                   page);
+                   heads);
   }
   return false;
 }

@@ -58,13 +58,17 @@ bool Checks::rows(const char* name, const Tensor& t) {
          strides(name, t.stride_batch, t.stride_head, t.stride_token, ragged ? 1 : a_.B, a_.Hq, tokens);
 }
 
+std::int64_t Checks::longest() const {
+  if (a_.kv_indptr.data == nullptr && a_.kv_lengths.data == nullptr) return a_.Lkv;
+  std::int64_t longest = 0;
+  for (std::int64_t b = 0; b < a_.B && longest < a_.Lkv; ++b) longest = length(b) > longest ? length(b) : longest;
+  return longest;
+}
+
 bool Checks::keys(const char* name, const heed_tensor& t, Types types, std::int64_t stride_token) {
   if (type(name, t.type, types)) return true;
   const bool ragged = a_.kv_indptr.data != nullptr;
-  std::int64_t longest = 0;
-  if (!ragged && a_.kv_lengths.data == nullptr) longest = a_.Lkv;
-  for (std::int64_t b = 0; b < a_.B && longest < a_.Lkv; ++b) longest = length(b) > longest ? length(b) : longest;
-  if (no_keys() || longest == 0 || no_rows()) return false;
+  if (no_keys() || no_rows() || longest() == 0) return false;
   const std::int64_t batches = paged() ? a_.page_count : ragged ? 1 : a_.B;
   const std::int64_t tokens = paged() ? a_.page_size : ragged ? index_at(a_.kv_indptr, a_.B) : a_.Lkv;
   return address(name, t.data, element_bytes(t.type)) ||
@@ -89,6 +93,11 @@ bool Checks::out() {
   const bool ragged = a_.q_indptr.data != nullptr;
   return rows("out", t) || overwrites("out", t.stride_batch, t.stride_head, t.stride_token, ragged ? 1 : a_.B, a_.Hq,
                                       ragged ? index_at(a_.q_indptr, a_.B) : a_.Lq);
+}
+
+bool Checks::panel_tensors() {
+  if (a_.kv_panels == 0 || no_keys() || no_rows() || longest() == 0) return false;
+  return panel_strides("k", a_.k, a_.D) || panel_strides("v", a_.v, (a_.Dv + kPanel - 1) / kPanel * kPanel);
 }
 
 bool Checks::tensors() {

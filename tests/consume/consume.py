@@ -83,7 +83,8 @@ def with_cmake(folder):
     for number, (cc, cxx) in enumerate(compilers(given_cc, given_cxx)):
         for languages in ('C', 'C;CXX'):
             built = folder / f'cmake-{number}-{len(languages)}'
-            run(['cmake', '-G', 'Ninja', '-S', HERE, '-B', built, f'-DCMAKE_C_COMPILER={cc}', f'-DCMAKE_CXX_COMPILER={cxx}',
+            run(['cmake', '-G', 'Ninja', '-S', HERE, '-B', built,
+                 f'-DCMAKE_C_COMPILER={cc}', f'-DCMAKE_CXX_COMPILER={cxx}',
                  f'-DLANGUAGES={languages}', f'-DHEED_FOLDER={staged.lib}/cmake/heed'])
             run(['cmake', '--build', built, '--parallel', '2'])
             programs = sorted(built.glob('*_shared')) + sorted(built.glob('*_static'))
