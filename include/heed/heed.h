@@ -103,7 +103,7 @@ typedef struct heed_matrix_out {
 } heed_matrix_out;
 
 /* A tensor [batch][head][token][D] in any order of the first three axes; D is contiguous. Strides may be 0 (shared) and
- * negative. */
+ * negative; an output's may be 0 only along an axis of one. */
 typedef struct heed_tensor {
   const void* data;
   int64_t stride_batch, stride_head, stride_token;
