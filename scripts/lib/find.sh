@@ -36,6 +36,16 @@ find_clang() {
   return 1
 }
 
+# The tools that read Clang's profiles must be of its own version: it knows where they are, or a number follows the name.
+find_llvm() {
+  for llvm_cov in "$($clangxx -print-prog-name=llvm-cov)" "llvm-cov-$clang_major" llvm-cov; do
+    llvm_profdata=$(printf %s "$llvm_cov" | sed 's/llvm-cov\([^/]*\)$/llvm-profdata\1/')
+    is_there "$llvm_cov" && is_there "$llvm_profdata" && "$llvm_cov" --version | grep -q "version $clang_major\." && return
+  done
+  llvm_cov= llvm_profdata=
+  return 1
+}
+
 has_clang_runtime() { ls "$($clangxx -print-runtime-dir)"/libclang_rt.asan* >/dev/null 2>&1; }
 
 find_meson() {
@@ -72,11 +82,14 @@ write_env() {
     assign HEED_CC "$(printf %s "$gxx" | sed 's/g++/gcc/')"
     assign HEED_CLANGXX "${clangxx:-}"
     assign HEED_CLANG "$(printf %s "${clangxx:-}" | sed 's/++//')"
+    assign HEED_LLVM_COV "${llvm_cov:-}"
+    assign HEED_LLVM_PROFDATA "${llvm_profdata:-}"
     assign HEED_MESON "$meson"
     assign HEED_PYTHON "${python:-$(remembered HEED_PYTHON)}"
     assign heed_private_path "$private_path"
     echo 'PKG_CONFIG_PATH=$heed_private_path${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}'
-    echo 'export HEED_CXX HEED_CC HEED_CLANGXX HEED_CLANG HEED_MESON HEED_PYTHON PKG_CONFIG_PATH'
+    echo 'export HEED_CXX HEED_CC HEED_CLANGXX HEED_CLANG HEED_LLVM_COV HEED_LLVM_PROFDATA HEED_MESON HEED_PYTHON'
+    echo 'export PKG_CONFIG_PATH'
   } >"$deps/env.$$"
   mv "$deps/env.$$" "$deps/env"
 }
