@@ -209,6 +209,19 @@ const Rule kRules[] = {
     // Results over each other.
     {kInvalid, "out.stride_token:", "is 0", [](Args& a) { a.out.stride_token = 0; }},
     {kInvalid, "out.stride_head:", "is 0", [](Args& a) { a.out.stride_head = 0; }},
+    {kInvalid, "out.stride_token:", "is 5", [](Args& a) { a.out.stride_token = 5; }},
+    {kInvalid, "out.stride_head:", "is 1", [](Args& a) { a.out.stride_head = -1; }},
+    {kInvalid, "out.stride_batch:", "is 17", [](Args& a) { a.out.stride_batch = 17; }},
+    {kInvalid, "inspect.stride_token:", "is 4",
+     [](Args& a) { a.inspect = {g_floats, 400, 100, 4, HEED_F32}; }},
+    {kInvalid, "out.data:", "that of q",
+     [](Args& a) { a.out.data = const_cast<void*>(a.q.data); }},
+    {kInvalid, "out.data:", "that of q",
+     [](Args& a) { a.Dv = a.D, a.out = {const_cast<void*>(a.q.data), 100, 25, 5, HEED_F32}; }},
+    {kInvalid, "out.data:", "that of q",
+     [](Args& a) {
+       a.Dv = a.D, a.out = {const_cast<void*>(a.q.data), a.q.stride_batch, a.q.stride_head, a.q.stride_token, HEED_F16};
+     }},
     {kInvalid, "lse.stride_token:", "is 0",
      [](Args& a) {
        a.lse_stride_batch = a.lse_stride_head = 64;

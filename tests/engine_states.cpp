@@ -210,55 +210,5 @@ TEST_CASE("(out, lse) pairs of other libraries", "[engine][states]") {
   });
 }
 
-TEST_CASE("states refuse what does not fit, and write nothing", "[engine][states][arguments]") {
-  EngineProblem p({1, 2, 1, 3, 10, 4, 5}, 17);
-  StateMemory good(p.shape), other({1, 2, 1, 3, 10, 4, 6});
-  const std::string before = good.bytes();
-  const auto refused = [&](const Status& status, const std::string& start) {
-    CHECK(status.code() == HEED_INVALID_ARGUMENT);
-    CHECK(std::string(status.message()).rfind(start, 0) == 0);
-    const bool untouched = good.bytes() == before;
-    CHECK(untouched);
-  };
-  refused(attention_state(p.args, other.state), "end.Dv:");
-  refused(attention_state(p.args, other.state, good.state), "start.Dv:");
-  Floats sink(2);
-  AttentionArgs with_sink = p.args;
-  with_sink.sinks = sink.data();
-  refused(attention_state(with_sink, good.state), "sinks:");
-  refused(merge(good.state, other.state, good.state), "b:");
-  State bad = good.state;
-  bad.m = nullptr;
-  refused(merge(bad, good.state, good.state), "a.m: is null");
-  bad = good.state;
-  bad.o = reinterpret_cast<float*>(reinterpret_cast<char*>(good.o.data()) + 1);
-  refused(merge(good.state, bad, good.state), "b.o:");
-  bad = good.state;
-  bad.Lq = -1;
-  refused(merge(good.state, good.state, bad), "out.Lq:");
-  bad = good.state;
-  bad.stride_batch = bad.o_stride_batch = 1;
-  bad.o_stride_token = std::int64_t{1} << 60;
-  refused(merge(good.state, bad, good.state), "b.o: reaches further");
-  bad = good.state;
-  bad.o_stride_batch = bad.o_stride_head = 15;  // m and l keep their default, o is spread out
-  bad.o_stride_token = 0;
-  refused(merge(good.state, good.state, bad), "out.o: a stride is 0");
-  refused(attention_state(p.args, bad), "end.o: a stride is 0");
-  bad = good.state;
-  bad.stride_head = 3;
-  refused(merge(good.state, good.state, bad), "out.m: a stride is 0");
-  heed_tensor_out flat = p.args.out;
-  flat.stride_token = 0;
-  refused(finish(good.state, flat), "out.data: a stride is 0");
-  heed_tensor_out int8_out = p.args.out;
-  int8_out.type = HEED_INT8;
-  refused(finish(good.state, int8_out), "out.type:");
-  heed_status status;
-  CHECK(heed_state_merge(nullptr, &good.state, &good.state, &status) == HEED_INVALID_ARGUMENT);
-  CHECK(heed_state_finish(&good.state, nullptr, nullptr, nullptr, &status) == HEED_INVALID_ARGUMENT);
-  CHECK(heed_merge_lse(1, 1, 1, 1, nullptr, nullptr, nullptr, nullptr, &status) == HEED_INVALID_ARGUMENT);
-}
-
 }  // namespace
 }  // namespace heed::test

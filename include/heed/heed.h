@@ -89,7 +89,7 @@ enum {
   HEED_FP8_E5M2 = 5  /* keys and values. The upper byte of an f16: infinities, NaN, largest number 57344 */
 };
 
-/* A row-major matrix: element (r, c) is data[r * stride + c]. stride 0 means cols. */
+/* A row-major matrix: element (r, c) is data[r * stride + c]. stride 0 means cols. Those of results keep rows apart. */
 typedef struct heed_matrix {
   const void* data;
   int64_t rows, cols, stride;
@@ -103,7 +103,7 @@ typedef struct heed_matrix_out {
 } heed_matrix_out;
 
 /* A tensor [batch][head][token][D] in any order of the first three axes; D is contiguous. Strides may be 0 (shared) and
- * negative; an output's may be 0 only along an axis of one. */
+ * negative and lie in any order; those of an output keep its rows apart. */
 typedef struct heed_tensor {
   const void* data;
   int64_t stride_batch, stride_head, stride_token;
@@ -241,7 +241,8 @@ typedef struct heed_attention_args {
   heed_tensor q;       /* [B][Hq][Lq][D], f32, f16 or bf16 */
   heed_tensor k;       /* [B][Hkv][Lkv][D], any type */
   heed_tensor v;       /* [B][Hkv][Lkv][Dv], any type */
-  heed_tensor_out out; /* [B][Hq][Lq][Dv], f32, f16 or bf16; may be q exactly when D = Dv, else overlaps no input */
+  heed_tensor_out out; /* [B][Hq][Lq][Dv], f32, f16 or bf16. May be q itself: the same type and strides, and D = Dv.
+                          Else it overlaps no input */
   float* lse;          /* [B][Hq][Lq], natural logarithm, sink included; NULL: not wanted. Strides all 0: contiguous */
   int64_t lse_stride_batch, lse_stride_head, lse_stride_token;
 

@@ -14,9 +14,6 @@ using namespace heed;
 
 namespace {
 
-#define HEED_RETURN_IF_FAILED(check) \
-  if (const heed_code failed = (check); failed != HEED_OK) return failed
-
 heed_code invalid(heed_status* status, const char* name, std::int64_t value, const char* why) {
   return api::fail(status, HEED_INVALID_ARGUMENT, "%s: is %" PRId64 ", must be %s", name, value, why);
 }
@@ -71,8 +68,10 @@ heed_code check_tokens(const char* name, const heed_tensor* t, std::int64_t head
     return api::fail(status, HEED_INVALID_ARGUMENT, "%s.type: %d is not a type that it may have", name,
                      static_cast<int>(t->type));
   }
-  return api::check_axes(name, "data", t->data, element_bytes(t->type), columns,
-                         {{1, 0}, {heads, t->stride_head}, {tokens, t->stride_token}}, status);
+  const api::Axes axes{{1, 0}, {heads, t->stride_head}, {tokens, t->stride_token}, columns};
+  if (axes.empty()) return HEED_OK;
+  HEED_RETURN_IF_FAILED(api::check_address(name, ".data", t->data, element_bytes(t->type), status));
+  return api::check_reach(name, axes, status);
 }
 
 // The first sequence that isn't open, or -1.

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "api/status.hpp"
+#include "api/strides.hpp"
 #include "api/validate.hpp"
 #include "arithmetic.hpp"
 #include "plan/problem.hpp"
@@ -13,7 +14,6 @@
 namespace heed::api {
 
 inline constexpr std::int64_t kLargestDimension = std::int64_t{1} << 24;
-inline constexpr std::int64_t kLargestExtent = std::int64_t{1} << 60;  // elements: their bytes still fit
 inline constexpr std::int64_t kLargestPosition = std::int64_t{1} << 61;
 inline constexpr std::int32_t kMostThreads = 4096;
 
@@ -51,6 +51,7 @@ class Checks {
   bool types();
   bool tensors();
   bool out();
+  bool over_queries();
   bool panel_tensors();
   bool scores();
   bool exclusion();
@@ -79,14 +80,18 @@ class Checks {
               std::int64_t length);
   bool page_ids(const char* name, const heed_index& ids, std::int64_t first, std::int64_t count);
   bool type(const char* name, heed_type type, Types types);
-  bool address(const char* name, const void* data, std::int64_t element_bytes);
-  bool strides(const char* name, std::int64_t batch, std::int64_t head, std::int64_t token, std::int64_t batches,
-               std::int64_t heads, std::int64_t tokens);
-  bool overwrites(const char* name, std::int64_t batch, std::int64_t head, std::int64_t token, std::int64_t batches,
-                  std::int64_t heads, std::int64_t tokens);
+  bool address(const char* name, const void* data, std::int64_t element_bytes) {
+    return failed(check_address(name, ".data", data, element_bytes, status_));
+  }
+  bool failed(heed_code code) { return (code_ = code) != HEED_OK; }
+  bool reach(const char* name, const Axes& axes) { return failed(check_reach(name, axes, status_)); }
+  bool overlap(const char* name, const Axes& axes) { return failed(check_no_overlap(name, axes, status_)); }
+  // Of a tensor with a row for each query: all tokens of a ragged batch are one sequence.
   template <class Tensor>
-  bool rows(const char* name, const Tensor& t);  // q and out
-  bool keys(const char* name, const heed_tensor& t, Types types, std::int64_t stride_token);
+  Axes query_axes(const Tensor& t, std::int64_t columns) const;
+  template <class Tensor>
+  bool rows(const char* name, const Tensor& t, std::int64_t columns);  // q and out
+  bool keys(const char* name, const heed_tensor& t, Types types, std::int64_t stride_token, std::int64_t columns);
   bool state(const char* name, const heed_state* state, bool written);
   bool scales(const char* name, const char* of, const heed_tensor& t, heed_type type);
 

@@ -45,9 +45,6 @@ float heed_softmax(const float* x, float* weights, int64_t n) noexcept {
   return dispatch::choice().table->softmax[dispatch::f32](x, weights, n);
 }
 
-#define HEED_RETURN_IF_FAILED(check) \
-  if (const heed_code failed = (check); failed != HEED_OK) return failed
-
 heed_code heed_scores(const heed_matrix* q, const heed_matrix* k, float scale, const heed_matrix_out* s,
                       heed_status* status) noexcept {
   heed_code code = HEED_OK;
@@ -56,7 +53,7 @@ heed_code heed_scores(const heed_matrix* q, const heed_matrix* k, float scale, c
   HEED_RETURN_IF_FAILED(check_present(status, q, k, s));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("q", *q), status, api::kFloatTypes));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("k", *k), status, api::kRoundedTypes));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("s", *s), status));
+  HEED_RETURN_IF_FAILED(api::check_matrix_out(api::shape_of("s", *s), status));
   HEED_RETURN_IF_FAILED(check_equal("k.cols", k->cols, "q.cols", q->cols, status));
   HEED_RETURN_IF_FAILED(check_equal("s.rows", s->rows, "q.rows", q->rows, status));
   HEED_RETURN_IF_FAILED(check_equal("s.cols", s->cols, "k.rows", k->rows, status));
@@ -75,7 +72,7 @@ heed_code heed_weighted_sum(const heed_matrix* weights, const heed_matrix* v, co
   HEED_RETURN_IF_FAILED(check_present(status, weights, v, out));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("weights", *weights), status));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("v", *v), status, api::kRoundedTypes));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("out", *out), status));
+  HEED_RETURN_IF_FAILED(api::check_matrix_out(api::shape_of("out", *out), status));
   HEED_RETURN_IF_FAILED(check_equal("v.rows", v->rows, "weights.cols", weights->cols, status));
   HEED_RETURN_IF_FAILED(check_equal("out.rows", out->rows, "weights.rows", weights->rows, status));
   HEED_RETURN_IF_FAILED(check_equal("out.cols", out->cols, "v.cols", v->cols, status));
@@ -99,7 +96,7 @@ heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_mat
   HEED_RETURN_IF_FAILED(check_present(status, s, v, out));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("s", *s), status));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("v", *v), status, api::kRoundedTypes));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("out", *out), status));
+  HEED_RETURN_IF_FAILED(api::check_matrix_out(api::shape_of("out", *out), status));
   HEED_RETURN_IF_FAILED(check_equal("v.rows", v->rows, "s.cols", s->cols, status));
   HEED_RETURN_IF_FAILED(check_equal("out.rows", out->rows, "s.rows", s->rows, status));
   HEED_RETURN_IF_FAILED(check_equal("out.cols", out->cols, "v.cols", v->cols, status));
@@ -141,7 +138,7 @@ heed_code heed_convert(const heed_matrix* from, const heed_matrix_out* to, heed_
   if (table == nullptr) return code;
   HEED_RETURN_IF_FAILED(check_present(status, from, to));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("from", *from), status, api::kRoundedTypes));
-  HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("to", *to), status, api::kRoundedTypes));
+  HEED_RETURN_IF_FAILED(api::check_matrix_out(api::shape_of("to", *to), status, api::kRoundedTypes));
   HEED_RETURN_IF_FAILED(check_equal("to.rows", to->rows, "from.rows", from->rows, status));
   HEED_RETURN_IF_FAILED(check_equal("to.cols", to->cols, "from.cols", from->cols, status));
   run_convert(*table, rows_of(*from), to->data, to->type, rows_of(*to).stride);
@@ -154,7 +151,7 @@ heed_code heed_quantize_int8(const heed_matrix* x, int8_t* codes, int64_t codes_
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("x", *x), status));
   const int64_t stride = codes_stride == 0 ? x->cols : codes_stride;
   HEED_RETURN_IF_FAILED(
-      api::check_matrix({"codes", codes, x->rows, x->cols, stride, HEED_INT8}, status, api::only(HEED_INT8)));
+      api::check_matrix_out({"codes", codes, x->rows, x->cols, stride, HEED_INT8}, status, api::only(HEED_INT8)));
   HEED_RETURN_IF_FAILED(api::check_matrix({"scales", scales, x->rows, 1, 1, HEED_F32}, status));
   quantize_rows(rows_of(*x), codes, stride, scales);
   return api::succeed(status);

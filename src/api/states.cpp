@@ -44,25 +44,26 @@ heed_code check_same(const char* name, const heed_state& a, const heed_state& b,
   return api::fail(status, HEED_INVALID_ARGUMENT, "%s: its sizes are not those of a", name);
 }
 
-heed_code check_out(const heed_tensor_out& t, std::int64_t B, std::int64_t Hq, std::int64_t Lq, heed_status* status) {
-  if (B == 0 || Hq == 0 || Lq == 0) return HEED_OK;
-  return api::check_no_overwrites("out", "data", {{B, t.stride_batch}, {Hq, t.stride_head}, {Lq, t.stride_token}},
-                                  status);
-}
-
 template <class Tensor>
-heed_code check_tensor(const char* name, const Tensor& t, std::int64_t B, std::int64_t Hq, std::int64_t Lq,
-                       std::int64_t Dv, heed_status* status) {
+heed_code check_tensor(const char* name, const Tensor& t, const api::Axes& axes, heed_status* status) {
   if (t.type < HEED_F32 || t.type > HEED_BF16) {
     return api::fail(status, HEED_INVALID_ARGUMENT, "%s.type: %d is not a type that it may have", name,
                      static_cast<int>(t.type));
   }
-  return api::check_axes(name, "data", t.data, element_bytes(t.type), Dv,
-                         {{B, t.stride_batch}, {Hq, t.stride_head}, {Lq, t.stride_token}}, status);
+  if (axes.empty()) return HEED_OK;
+  HEED_RETURN_IF_FAILED(api::check_address(name, ".data", t.data, element_bytes(t.type), status));
+  return api::check_reach(name, axes, status);
 }
 
-#define HEED_RETURN_IF_FAILED(check) \
-  if (const heed_code failed = (check); failed != HEED_OK) return failed
+template <class Tensor>
+api::Axes axes_of(const Tensor& t, std::int64_t B, std::int64_t Hq, std::int64_t Lq, std::int64_t Dv) {
+  return {{B, t.stride_batch}, {Hq, t.stride_head}, {Lq, t.stride_token}, Dv};
+}
+
+heed_code check_out(const heed_tensor_out& out, const api::Axes& axes, heed_status* status) {
+  HEED_RETURN_IF_FAILED(check_tensor("out", out, axes, status));
+  return api::check_no_overlap("out", axes, status);
+}
 
 }  // namespace
 
@@ -98,9 +99,11 @@ heed_code heed_state_finish(const heed_state* state, const float* sinks, const h
   heed_state s;
   HEED_RETURN_IF_FAILED(api::check_state("state", state, &s, status));
   if (out == nullptr) return api::fail(status, HEED_INVALID_ARGUMENT, "out: is null");
-  HEED_RETURN_IF_FAILED(check_tensor("out", *out, s.B, s.Hq, s.Lq, s.Dv, status));
-  HEED_RETURN_IF_FAILED(check_out(*out, s.B, s.Hq, s.Lq, status));
-  if (lse != nullptr) HEED_RETURN_IF_FAILED(api::check_floats("lse", lse, status));
+  HEED_RETURN_IF_FAILED(check_out(*out, axes_of(*out, s.B, s.Hq, s.Lq, s.Dv), status));
+  if (lse != nullptr) {
+    HEED_RETURN_IF_FAILED(api::check_floats("lse", lse, status));
+    HEED_RETURN_IF_FAILED(api::check_no_overlap("state", api::axes_of(s), status));  // its strides are lse's too
+  }
   if (sinks != nullptr) HEED_RETURN_IF_FAILED(api::check_floats("sinks", sinks, status));
   for_each_row(s.B, s.Hq, s.Lq, [&](const Row& row) {
     table->finish[out->type](s.m[at(s, row)], s.l[at(s, row)], o_at(s, row),
@@ -120,10 +123,9 @@ heed_code heed_merge_lse(std::int64_t B, std::int64_t Hq, std::int64_t Lq, std::
     return api::fail(status, HEED_INVALID_ARGUMENT, "%s: is null", a == nullptr ? "a" : b == nullptr ? "b" : "out");
   }
   HEED_RETURN_IF_FAILED(api::check_sizes(B, Hq, Lq, Dv, "", status));
-  HEED_RETURN_IF_FAILED(check_tensor("a.out", a->out, B, Hq, Lq, Dv, status));
-  HEED_RETURN_IF_FAILED(check_tensor("b.out", b->out, B, Hq, Lq, Dv, status));
-  HEED_RETURN_IF_FAILED(check_tensor("out", *out, B, Hq, Lq, Dv, status));
-  HEED_RETURN_IF_FAILED(check_out(*out, B, Hq, Lq, status));
+  HEED_RETURN_IF_FAILED(check_tensor("a.out", a->out, axes_of(a->out, B, Hq, Lq, Dv), status));
+  HEED_RETURN_IF_FAILED(check_tensor("b.out", b->out, axes_of(b->out, B, Hq, Lq, Dv), status));
+  HEED_RETURN_IF_FAILED(check_out(*out, axes_of(*out, B, Hq, Lq, Dv), status));
   if (lse != nullptr) HEED_RETURN_IF_FAILED(api::check_floats("lse", lse, status));
   if (B * Hq * Lq > 0) {
     HEED_RETURN_IF_FAILED(api::check_floats("a.lse", a->lse, status));

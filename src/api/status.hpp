@@ -4,6 +4,9 @@
 #include "dispatch/table.hpp"
 #include "heed/heed.h"
 
+#define HEED_RETURN_IF_FAILED(check) \
+  if (const heed_code failed = (check); failed != HEED_OK) return failed
+
 namespace heed::api {
 
 // Fills status (unless null) with a one-line message "argument: why" and returns code.

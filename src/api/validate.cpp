@@ -106,6 +106,15 @@ heed_code check_plan_args(const heed_attention_args* args, heed_attention_args* 
   return Checks(*copy, status).run_for_plan();
 }
 
+heed_code check_address(const char* name, const char* part, const void* data, std::int64_t element_bytes,
+                        heed_status* status) {
+  if (data == nullptr) return fail(status, HEED_INVALID_ARGUMENT, "%s%s: is null", name, part);
+  if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(element_bytes) != 0) {
+    return fail(status, HEED_INVALID_ARGUMENT, "%s%s: the address is not a multiple of the element's size", name, part);
+  }
+  return HEED_OK;
+}
+
 heed_code check_matrix(const MatrixShape& m, heed_status* status, Types types) {
   if (!is_one_of(m.type, types)) {
     return fail(status, HEED_INVALID_ARGUMENT, "%s.type: %d is not a type%s", m.name, static_cast<int>(m.type),
@@ -116,18 +125,20 @@ heed_code check_matrix(const MatrixShape& m, heed_status* status, Types types) {
   if (m.cols < 0)
     return fail(status, HEED_INVALID_ARGUMENT, "%s.cols: is %" PRId64 ", must be at least 0", m.name, m.cols);
   const std::int64_t stride = m.stride == 0 ? m.cols : m.stride;
-  std::int64_t reach = 0;
-  if (m.rows > kLargestExtent || m.cols > kLargestExtent ||
-      (m.rows > 1 &&
-       (__builtin_mul_overflow(stride, m.rows - 1, &reach) || reach >= kLargestExtent || reach <= -kLargestExtent))) {
-    return fail(status, HEED_INVALID_ARGUMENT, "%s: reaches further than 2^60 elements", m.name);
-  }
+  // Of nothing, too: loops count rows.
+  if (m.rows > kLargestExtent)
+    return fail(status, HEED_INVALID_ARGUMENT, "%s.rows: %" PRId64 " is more than 2^60", m.name, m.rows);
+  HEED_RETURN_IF_FAILED(check_reach(m.name, {{1, 0}, {1, 0}, {m.rows, stride}, m.cols}, status));
   if (m.rows == 0 || m.cols == 0) return HEED_OK;
-  if (m.data == nullptr) return fail(status, HEED_INVALID_ARGUMENT, "%s.data: is null", m.name);
-  if (reinterpret_cast<std::uintptr_t>(m.data) % static_cast<std::uintptr_t>(element_bytes(m.type)) != 0) {
-    return fail(status, HEED_INVALID_ARGUMENT, "%s.data: the address is not a multiple of the element's size", m.name);
-  }
-  return HEED_OK;
+  return check_address(m.name, ".data", m.data, element_bytes(m.type), status);
+}
+
+heed_code check_matrix_out(const MatrixShape& m, heed_status* status, Types types) {
+  HEED_RETURN_IF_FAILED(check_matrix(m, status, types));
+  if (m.stride == 0 || m.rows < 2 || m.stride >= m.cols || m.stride <= -m.cols) return HEED_OK;
+  return fail(status, HEED_INVALID_ARGUMENT,
+              "%s.stride: is %" PRId64 " for %" PRId64 " columns, so that results would be written over each other",
+              m.name, m.stride, m.cols);
 }
 
 }  // namespace heed::api

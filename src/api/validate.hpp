@@ -1,6 +1,7 @@
 // Every rule that an argument must keep, with the message for a caller who broke it.
 #pragma once
 
+#include "api/strides.hpp"
 #include "plan/problem.hpp"
 
 namespace heed::api {
@@ -15,20 +16,19 @@ heed_code check_newer(const void* data, std::size_t known, std::size_t size, hee
 // Checks what a plan looks at, and copies it.
 heed_code check_plan_args(const heed_attention_args* args, heed_attention_args* copy, heed_status* status);
 
-struct Axis {
-  std::int64_t count, stride;
-};
-// Present, aligned to `bytes`, and within 2^60 elements. An axis of length 0: nothing is asked.
-heed_code check_axes(const char* name, const char* part, const void* data, std::int64_t bytes, std::int64_t columns,
-                     const Axis (&axes)[3], heed_status* status);
-heed_code check_floats(const char* name, const float* data, heed_status* status);
+// "name" + "part: ..." unless it is there and aligned to its elements.
+heed_code check_address(const char* name, const char* part, const void* data, std::int64_t element_bytes,
+                        heed_status* status);
+inline heed_code check_floats(const char* name, const float* data, heed_status* status) {
+  return check_address(name, "", data, sizeof(float), status);
+}
 heed_code check_sizes(std::int64_t B, std::int64_t Hq, std::int64_t Lq, std::int64_t Dv, const char* prefix,
                       heed_status* status);
 
 // copy: the state with its strides filled in. One that is written must not overlap itself.
 heed_code check_state(const char* name, const heed_state* state, heed_state* copy, heed_status* status);
 heed_code check_state_out(const char* name, const heed_state* state, heed_state* copy, heed_status* status);
-heed_code check_no_overwrites(const char* name, const char* part, const Axis (&axes)[3], heed_status* status);
+Axes axes_of(const heed_state& state);  // of m and l
 
 // Which types an argument may have: a bit for each.
 using Types = std::uint32_t;
@@ -49,6 +49,7 @@ struct MatrixShape {
   heed_type type;
 };
 heed_code check_matrix(const MatrixShape& matrix, heed_status* status, Types types = only(HEED_F32));
+heed_code check_matrix_out(const MatrixShape& matrix, heed_status* status, Types types = only(HEED_F32));
 
 inline MatrixShape shape_of(const char* name, const heed_matrix& m) {
   return {name, m.data, m.rows, m.cols, m.stride, m.type};

@@ -6,46 +6,6 @@
 
 namespace heed::api {
 
-heed_code check_axes(const char* name, const char* part, const void* data, std::int64_t bytes, std::int64_t columns,
-                     const Axis (&axes)[3], heed_status* status) {
-  std::int64_t reach = columns;
-  for (const Axis& axis : axes) {
-    if (axis.count == 0) return HEED_OK;
-  }
-  if (data == nullptr) return fail(status, HEED_INVALID_ARGUMENT, "%s.%s: is null", name, part);
-  if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(bytes) != 0) {
-    return fail(status, HEED_INVALID_ARGUMENT, "%s.%s: the address is not a multiple of the element's size", name,
-                part);
-  }
-  for (const Axis& axis : axes) {
-    std::int64_t distance = 0;
-    if (axis.count < 2) continue;
-    if (__builtin_mul_overflow(axis.stride, axis.count - 1, &distance) || distance <= -kLargestExtent ||
-        distance >= kLargestExtent || __builtin_add_overflow(reach, distance < 0 ? -distance : distance, &reach) ||
-        reach >= kLargestExtent) {
-      return fail(status, HEED_INVALID_ARGUMENT, "%s.%s: reaches further than 2^60 elements", name, part);
-    }
-  }
-  return HEED_OK;
-}
-
-heed_code check_no_overwrites(const char* name, const char* part, const Axis (&axes)[3], heed_status* status) {
-  for (const Axis& axis : axes) {
-    if (axis.stride != 0 || axis.count < 2) continue;
-    return fail(status, HEED_INVALID_ARGUMENT, "%s.%s: a stride is 0, so that results would be written over each other",
-                name, part);
-  }
-  return HEED_OK;
-}
-
-heed_code check_floats(const char* name, const float* data, heed_status* status) {
-  if (data == nullptr) return fail(status, HEED_INVALID_ARGUMENT, "%s: is null", name);
-  if (reinterpret_cast<std::uintptr_t>(data) % sizeof(float) != 0) {
-    return fail(status, HEED_INVALID_ARGUMENT, "%s: the address is not a multiple of the element's size", name);
-  }
-  return HEED_OK;
-}
-
 heed_code check_sizes(std::int64_t B, std::int64_t Hq, std::int64_t Lq, std::int64_t Dv, const char* prefix,
                       heed_status* status) {
   const std::int64_t sizes[] = {B, Hq, Lq, Dv};
@@ -69,12 +29,22 @@ heed_code check_sizes(std::int64_t B, std::int64_t Hq, std::int64_t Lq, std::int
   return HEED_OK;
 }
 
+Axes axes_of(const heed_state& s) { return {{s.B, s.stride_batch}, {s.Hq, s.stride_head}, {s.Lq, s.stride_token}, 1}; }
+
+namespace {
+
+Axes o_axes_of(const heed_state& s) {
+  return {{s.B, s.o_stride_batch}, {s.Hq, s.o_stride_head}, {s.Lq, s.o_stride_token}, s.Dv, "o_stride"};
+}
+
+}  // namespace
+
 heed_code check_state(const char* name, const heed_state* state, heed_state* copy, heed_status* status) {
   if (state == nullptr) return fail(status, HEED_INVALID_ARGUMENT, "%s: is null", name);
   heed_state s = *state;
   char prefix[16];
   std::snprintf(prefix, sizeof prefix, "%s.", name);
-  if (const heed_code code = check_sizes(s.B, s.Hq, s.Lq, s.Dv, prefix, status); code != HEED_OK) return code;
+  HEED_RETURN_IF_FAILED(check_sizes(s.B, s.Hq, s.Lq, s.Dv, prefix, status));
   if (s.stride_batch == 0 && s.stride_head == 0 && s.stride_token == 0) {
     s.stride_batch = s.Hq * s.Lq;
     s.stride_head = s.Lq;
@@ -86,21 +56,19 @@ heed_code check_state(const char* name, const heed_state* state, heed_state* cop
     s.o_stride_token = s.Dv;
   }
   *copy = s;
-  const Axis axes[] = {{s.B, s.stride_batch}, {s.Hq, s.stride_head}, {s.Lq, s.stride_token}};
-  const Axis o_axes[] = {{s.B, s.o_stride_batch}, {s.Hq, s.o_stride_head}, {s.Lq, s.o_stride_token}};
-  if (const heed_code code = check_axes(name, "m", s.m, 4, 1, axes, status); code != HEED_OK) return code;
-  if (const heed_code code = check_axes(name, "l", s.l, 4, 1, axes, status); code != HEED_OK) return code;
-  return check_axes(name, "o", s.o, 4, s.Dv, o_axes, status);
+  const Axes axes = axes_of(s), o_axes = o_axes_of(s);
+  if (axes.empty()) return HEED_OK;
+  HEED_RETURN_IF_FAILED(check_address(name, ".m", s.m, 4, status));
+  HEED_RETURN_IF_FAILED(check_address(name, ".l", s.l, 4, status));
+  HEED_RETURN_IF_FAILED(check_address(name, ".o", s.o, 4, status));
+  HEED_RETURN_IF_FAILED(check_reach(name, axes, status));
+  return check_reach(name, o_axes, status);
 }
 
 heed_code check_state_out(const char* name, const heed_state* state, heed_state* copy, heed_status* status) {
-  if (const heed_code code = check_state(name, state, copy, status); code != HEED_OK) return code;
-  const heed_state& s = *copy;
-  if (s.B == 0 || s.Hq == 0 || s.Lq == 0) return HEED_OK;
-  const Axis axes[] = {{s.B, s.stride_batch}, {s.Hq, s.stride_head}, {s.Lq, s.stride_token}};
-  const Axis o_axes[] = {{s.B, s.o_stride_batch}, {s.Hq, s.o_stride_head}, {s.Lq, s.o_stride_token}};
-  if (const heed_code code = check_no_overwrites(name, "m", axes, status); code != HEED_OK) return code;
-  return check_no_overwrites(name, "o", o_axes, status);
+  HEED_RETURN_IF_FAILED(check_state(name, state, copy, status));
+  HEED_RETURN_IF_FAILED(check_no_overlap(name, axes_of(*copy), status));
+  return check_no_overlap(name, o_axes_of(*copy), status);
 }
 
 bool Checks::state(const char* name, const heed_state* state, bool written) {

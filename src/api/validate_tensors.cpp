@@ -11,51 +11,21 @@ bool Checks::type(const char* name, heed_type type, Types types) {
   return invalid("%s.type: %s is not a type that it may have", name, kTypeNames[type]);
 }
 
-bool Checks::address(const char* name, const void* data, std::int64_t element_bytes) {
-  if (data == nullptr) return invalid("%s.data: is null", name);
-  if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(element_bytes) != 0) {
-    return invalid("%s.data: the address is not a multiple of the element's size", name);
-  }
-  return false;
-}
-
-// The farthest element is less than 2^60 elements away.
-bool Checks::strides(const char* name, std::int64_t batch, std::int64_t head, std::int64_t token, std::int64_t batches,
-                     std::int64_t heads, std::int64_t tokens) {
-  std::int64_t reach = 0;
-  const std::int64_t axes[3][2] = {{batch, batches}, {head, heads}, {token, tokens}};
-  for (const auto& [stride, count] : axes) {
-    std::int64_t distance = 0;
-    if (count < 2) continue;
-    if (__builtin_mul_overflow(stride, count - 1, &distance) || distance <= -kLargestExtent ||
-        distance >= kLargestExtent || __builtin_add_overflow(reach, distance < 0 ? -distance : distance, &reach) ||
-        reach >= kLargestExtent) {
-      return invalid("%s.stride: the tensor reaches further than 2^60 elements", name);
-    }
-  }
-  return false;
-}
-
-// A stride of 0 shares an input's elements; an output's would be written over each other.
-bool Checks::overwrites(const char* name, std::int64_t batch, std::int64_t head, std::int64_t token,
-                        std::int64_t batches, std::int64_t heads, std::int64_t tokens) {
-  if (batches == 0 || heads == 0 || tokens == 0) return false;
-  const char* axis = batch == 0 && batches > 1  ? "batch"
-                     : head == 0 && heads > 1   ? "head"
-                     : token == 0 && tokens > 1 ? "token"
-                                                : nullptr;
-  if (axis == nullptr) return false;
-  return invalid("%s.stride_%s: is 0, so that results would be written over each other", name, axis);
+template <class Tensor>
+Axes Checks::query_axes(const Tensor& t, std::int64_t columns) const {
+  const bool ragged = a_.q_indptr.data != nullptr;
+  return {{ragged ? 1 : a_.B, t.stride_batch},
+          {a_.Hq, t.stride_head},
+          {ragged ? index_at(a_.q_indptr, a_.B) : a_.Lq, t.stride_token},
+          columns};
 }
 
 template <class Tensor>
-bool Checks::rows(const char* name, const Tensor& t) {
+bool Checks::rows(const char* name, const Tensor& t, std::int64_t columns) {
   if (type(name, t.type, kFloatTypes)) return true;
-  const bool ragged = a_.q_indptr.data != nullptr;
-  const std::int64_t tokens = ragged ? index_at(a_.q_indptr, a_.B) : a_.Lq;
-  if (no_rows() || tokens == 0) return false;
-  return address(name, t.data, element_bytes(t.type)) ||
-         strides(name, t.stride_batch, t.stride_head, t.stride_token, ragged ? 1 : a_.B, a_.Hq, tokens);
+  const Axes axes = query_axes(t, columns);
+  if (no_rows() || axes.empty()) return false;
+  return address(name, t.data, element_bytes(t.type)) || reach(name, axes);
 }
 
 std::int64_t Checks::longest() const {
@@ -65,14 +35,15 @@ std::int64_t Checks::longest() const {
   return longest;
 }
 
-bool Checks::keys(const char* name, const heed_tensor& t, Types types, std::int64_t stride_token) {
+bool Checks::keys(const char* name, const heed_tensor& t, Types types, std::int64_t stride_token,
+                  std::int64_t columns) {
   if (type(name, t.type, types)) return true;
   const bool ragged = a_.kv_indptr.data != nullptr;
   if (no_keys() || no_rows() || longest() == 0) return false;
   const std::int64_t batches = paged() ? a_.page_count : ragged ? 1 : a_.B;
   const std::int64_t tokens = paged() ? a_.page_size : ragged ? index_at(a_.kv_indptr, a_.B) : a_.Lkv;
   return address(name, t.data, element_bytes(t.type)) ||
-         strides(name, t.stride_batch, t.stride_head, stride_token, batches, a_.Hkv, tokens);
+         reach(name, {{batches, t.stride_batch}, {a_.Hkv, t.stride_head}, {tokens, stride_token}, columns});
 }
 
 bool Checks::scales(const char* name, const char* of, const heed_tensor& t, heed_type of_type) {
@@ -80,7 +51,7 @@ bool Checks::scales(const char* name, const char* of, const heed_tensor& t, heed
     if (t.data != nullptr) return invalid("%s: is given although %s is not int8", name, of);
     return false;
   }
-  return keys(name, t, only(HEED_F32), t.stride_token);
+  return keys(name, t, only(HEED_F32), t.stride_token, 1);
 }
 
 bool Checks::types() {
@@ -89,10 +60,23 @@ bool Checks::types() {
 }
 
 bool Checks::out() {
-  const heed_tensor_out& t = a_.out;
-  const bool ragged = a_.q_indptr.data != nullptr;
-  return rows("out", t) || overwrites("out", t.stride_batch, t.stride_head, t.stride_token, ragged ? 1 : a_.B, a_.Hq,
-                                      ragged ? index_at(a_.q_indptr, a_.B) : a_.Lq);
+  if (rows("out", a_.out, a_.Dv)) return true;
+  if (no_rows()) return false;
+  return overlap("out", query_axes(a_.out, a_.Dv)) || over_queries();
+}
+
+// The output may take the place of the queries, row by row.
+bool Checks::over_queries() {
+  const heed_tensor& q = a_.q;
+  const heed_tensor_out& out = a_.out;
+  const Axes from = query_axes(q, a_.D), to = query_axes(out, a_.Dv);
+  if (out.data != q.data || to.empty()) return false;
+  const auto same = [](const Axis& a, const Axis& b) { return a.count == 1 || a.stride == b.stride; };
+  if (out.type == q.type && a_.D == a_.Dv && same(from.batch, to.batch) && same(from.head, to.head) &&
+      same(from.token, to.token)) {
+    return false;
+  }
+  return invalid("out.data: is that of q, but with another type, stride or dimension");
 }
 
 bool Checks::panel_tensors() {
@@ -101,20 +85,16 @@ bool Checks::panel_tensors() {
 }
 
 bool Checks::tensors() {
-  if (rows("q", a_.q) || keys("k", a_.k, kStoredTypes, key_stride(a_.k, a_.D)) ||
-      keys("v", a_.v, kStoredTypes, key_stride(a_.v, a_.Dv)) || (a_.end == nullptr && out()) ||
+  if (rows("q", a_.q, a_.D) || keys("k", a_.k, kStoredTypes, key_stride(a_.k, a_.D), a_.D) ||
+      keys("v", a_.v, kStoredTypes, key_stride(a_.v, a_.Dv), a_.Dv) || (a_.end == nullptr && out()) ||
       scales("k_scales", "k", a_.k_scales, a_.k.type) || scales("v_scales", "v", a_.v_scales, a_.v.type)) {
     return true;
   }
-  const bool ragged = a_.q_indptr.data != nullptr;
   if (a_.lse != nullptr && a_.end == nullptr && !no_rows()) {
-    const std::int64_t batches = ragged ? 1 : a_.B, tokens = ragged ? index_at(a_.q_indptr, a_.B) : a_.Lq;
-    const std::int64_t batch = a_.lse_stride_batch, head = a_.lse_stride_head, token = a_.lse_stride_token;
-    const bool contiguous = batch == 0 && head == 0 && token == 0;
-    if (address("lse", a_.lse, 4) || strides("lse", batch, head, token, batches, a_.Hq, tokens) ||
-        (!contiguous && overwrites("lse", batch, head, token, batches, a_.Hq, tokens))) {
-      return true;
-    }
+    const heed_tensor_out lse{a_.lse, a_.lse_stride_batch, a_.lse_stride_head, a_.lse_stride_token, HEED_F32};
+    const Axes axes = query_axes(lse, 1);
+    const bool contiguous = lse.stride_batch == 0 && lse.stride_head == 0 && lse.stride_token == 0;
+    if (address("lse", a_.lse, 4) || reach("lse", axes) || (!contiguous && overlap("lse", axes))) return true;
   }
   if (a_.inspect.data == nullptr || no_rows() || a_.Lkv == 0) return false;
   if (a_.inspect_what < HEED_SCORES_SCALED || a_.inspect_what > HEED_WEIGHTS) {
@@ -122,9 +102,8 @@ bool Checks::tensors() {
   }
   if (a_.inspect.type != HEED_F32) return invalid("inspect.type: must be f32");
   const heed_tensor_out& view = a_.inspect;
-  return address("inspect", view.data, 4) ||
-         strides("inspect", view.stride_batch, view.stride_head, view.stride_token, a_.B, a_.Hq, a_.Lq) ||
-         overwrites("inspect", view.stride_batch, view.stride_head, view.stride_token, a_.B, a_.Hq, a_.Lq);
+  const Axes axes{{a_.B, view.stride_batch}, {a_.Hq, view.stride_head}, {a_.Lq, view.stride_token}, a_.Lkv};
+  return address("inspect", view.data, 4) || reach("inspect", axes) || overlap("inspect", axes);
 }
 
 bool Checks::scores() {
@@ -134,7 +113,8 @@ bool Checks::scores() {
   if (a_.sinks != nullptr && address("sinks", a_.sinks, 4)) return true;
   if (a_.bias.data == nullptr || no_rows()) return false;
   return type("bias", a_.bias.type, kFloatTypes) || address("bias", a_.bias.data, element_bytes(a_.bias.type)) ||
-         strides("bias", a_.bias.stride_batch, a_.bias.stride_head, a_.bias.stride_token, a_.B, a_.Hq, a_.Lq);
+         reach("bias",
+               {{a_.B, a_.bias.stride_batch}, {a_.Hq, a_.bias.stride_head}, {a_.Lq, a_.bias.stride_token}, a_.Lkv});
 }
 
 bool Checks::exclusion() {
@@ -157,8 +137,10 @@ bool Checks::exclusion() {
   }
   if (a_.mask_kind == HEED_NO_MASK) return false;
   if (no_rows() || no_keys()) return false;
-  return address("mask", a_.mask, 1) ||
-         strides("mask", a_.mask_stride_batch, a_.mask_stride_head, a_.mask_stride_token, a_.B, a_.Hq, a_.Lq);
+  return address("mask", a_.mask, 1) || reach("mask", {{a_.B, a_.mask_stride_batch},
+                                                       {a_.Hq, a_.mask_stride_head},
+                                                       {a_.Lq, a_.mask_stride_token},
+                                                       a_.mask_kind == HEED_BIT_MASK ? a_.Lkv / 8 + 1 : a_.Lkv});
 }
 
 bool Checks::threads() {

@@ -4,13 +4,13 @@
 
 #include "arithmetic.hpp"
 #include "driver/kernels.hpp"
+#include "integers.hpp"
 #include "plan/problem.hpp"
 
 namespace heed {
 namespace {
 
 std::int64_t panels(std::int64_t columns) { return (columns + kPanel - 1) / kPanel; }
-std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
 // Adds parts one after the other, each in cache lines of its own, and remembers if a size was none.
 class Sizes {

@@ -2,13 +2,12 @@
 
 #include <cstring>
 
+#include "integers.hpp"
+
 namespace heed {
 namespace {
 
 using dispatch::f32;
-
-std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
 // In bytes; 0 if either isn't there.
 std::int64_t distance(const void* from, const void* to) {

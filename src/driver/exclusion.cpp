@@ -2,11 +2,10 @@
 
 #include <cstring>
 
+#include "integers.hpp"
+
 namespace heed {
 namespace {
-
-std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
 // Bit x is on if byte x of eight is not zero: every non-zero byte carries into its top bit, and one multiplication
 // gathers the top bits.

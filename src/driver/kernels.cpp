@@ -2,14 +2,14 @@
 
 #include <cstring>
 
+#include "integers.hpp"
+
 namespace heed {
 namespace {
 
 using dispatch::f32;
 
 constexpr std::int64_t kScoreRows = 4;  // what the scores kernel keeps in registers
-
-std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
 }  // namespace
 

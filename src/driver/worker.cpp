@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "integers.hpp"
+
 namespace heed {
 namespace {
 
@@ -9,8 +11,6 @@ using dispatch::f32;
 
 constexpr float kMinusInfinity = -__builtin_inff();
 
-std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 std::size_t float_bytes(std::int64_t floats) { return static_cast<std::size_t>(floats) * sizeof(float); }
 
 }  // namespace

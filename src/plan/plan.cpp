@@ -1,6 +1,7 @@
 #include "plan/plan.hpp"
 
 #include "arithmetic.hpp"
+#include "integers.hpp"
 
 namespace heed {
 namespace {
@@ -12,8 +13,6 @@ constexpr std::int64_t kAlign = 16;     // floats in a cache line
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
-std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
 // Rows of a power of two's length fall into few sets of the first-level cache: one more line apart, they don't.
 std::int64_t padded_row(std::int64_t n) {

@@ -1,5 +1,7 @@
 #include "storage.hpp"
 
+#include <algorithm>
+
 namespace heed::golden {
 namespace {
 
@@ -37,7 +39,8 @@ Integers Storage::page_table() const {
 
 Strides Storage::strides(std::int64_t H, std::int64_t L, std::int64_t D, bool of_queries) const {
   if (paged() && !of_queries) return {H * p_.page_size * D, p_.page_size * D, D, 0};
-  const std::int64_t fused_row = p_.Hq * p_.D + p_.Hkv * (p_.D + p_.Dv);
+  // What q, k and v take together; an output of wide values may need more.
+  const std::int64_t fused_row = std::max(p_.Hq * p_.D + p_.Hkv * (p_.D + p_.Dv), H * D);
   switch (p_.layout) {
     case Layout::kTokensFirst:
     case Layout::kRagged:
