@@ -68,7 +68,7 @@ with tempfile.TemporaryDirectory() as build, tempfile.TemporaryDirectory() as fi
 
     def configure_again(flags):
         call('configure', build, '-Dcpp_args=' + flags)
-        return call('setup', '--reconfigure', build)
+        return call('setup', '--reconfigure', build, source)
 
     for flag in list_of('changes_results'):
         must_stop(flag, flag, configure_again('-O2 ' + flag))
