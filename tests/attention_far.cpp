@@ -1,6 +1,4 @@
 // H15: strides past 2^31 elements, in a region of which only a few pages ever exist.
-#include <sys/mman.h>
-
 #include <catch2/catch_message.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -13,27 +11,11 @@
 #include "attention_forms.hpp"
 #include "attention_random.hpp"
 #include "support/each_row.hpp"
+#include "support/sparse.hpp"
 #include "support/storage.hpp"
 
 namespace heed::test {
 namespace {
-
-class SparseRegion {
- public:
-  static constexpr std::size_t kBytes = std::size_t{20} << 30;
-  SparseRegion()
-      : memory_(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
-  SparseRegion(const SparseRegion&) = delete;
-  SparseRegion& operator=(const SparseRegion&) = delete;
-  ~SparseRegion() {
-    if (memory_ != MAP_FAILED) munmap(memory_, kBytes);
-  }
-  bool mapped() const { return memory_ != MAP_FAILED; }
-  float* floats() const { return static_cast<float*>(memory_); }
-
- private:
-  void* memory_;
-};
 
 constexpr std::int64_t kFar = (std::int64_t{1} << 31) + 16;
 

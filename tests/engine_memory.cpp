@@ -2,6 +2,7 @@
 // or behind it is touched, at every length of up to three panels and one, for every type and row.
 #include "engine_cache.hpp"
 #include "support/memory.hpp"
+#include "support/sparse.hpp"
 
 namespace heed::test {
 namespace {
@@ -94,6 +95,60 @@ TEST_CASE("H13: a workspace between unmapped pages", "[engine][plan][memory][H13
         }
       });
     }
+  }
+}
+
+TEST_CASE("H15: pages of a cache beyond 2^31 elements", "[engine][cache][memory][H15]") {
+  const SparseRegion region;
+  REQUIRE(region.mapped());
+  for (const heed_type type : {HEED_FP8_E5M2, HEED_INT8}) {
+    CacheConfig config = config_of(2, 16, 16, type, type, std::int64_t{1} << 24, 8);
+    config.max_sequences = 8;
+    REQUIRE(config.bytes() <= SparseRegion::kBytes);
+    Cache cache;
+    REQUIRE(cache.create(config, region.floats(), SparseRegion::kBytes).ok());
+    for (std::int64_t n = 0; n < 8; ++n) {  // a page each
+      INFO("type " << type << ", page " << n);
+      std::int64_t sequence = -1;
+      REQUIRE(cache.open(&sequence).ok());
+      Tokens tokens;
+      append(cache, config, sequence, tokens, 21, 7 + static_cast<std::uint64_t>(n));
+      const Compared got = compare(cache, config, sequence, tokens, 2, 3, 9);
+      const bool same = got.plain == got.cached;
+      CHECK(same);
+    }
+  }
+}
+
+TEST_CASE("H15: states whose rows lie 2^31 elements apart", "[engine][states][memory][H15]") {
+  const SparseRegion region;
+  REQUIRE(region.mapped());
+  constexpr std::int64_t kFar = (std::int64_t{1} << 31) + 16;
+  EngineProblem p({1, 1, 1, 2, 40, 8, 9}, 5);
+  StateMemory near(p.shape);
+  float* memory = region.floats();
+  State far(memory, memory + 1, memory + 2, 1, 1, 2, 9);
+  far.stride_batch = far.stride_head = far.stride_token = kFar;
+  far.o_stride_batch = far.o_stride_head = far.o_stride_token = kFar;
+  heed_tensor_out out = p.args.out;
+  out.data = memory + 64;
+  out.stride_token = kFar;
+  REQUIRE(attention_state(p.args, far).ok());
+  REQUIRE(attention_state(p.args, near.state).ok());
+  REQUIRE(merge(far, far, far).ok());  // the same keys twice: another lse, the same output
+  REQUIRE(merge(near.state, near.state, near.state).ok());
+  for (std::int64_t row = 0; row < 2; ++row) {
+    CHECK(memory[row * kFar] == near.m[static_cast<std::size_t>(row)]);
+    CHECK(memory[row * kFar + 1] == near.l[static_cast<std::size_t>(row)]);
+    for (std::int64_t d = 0; d < 9; ++d)
+      CHECK(memory[row * kFar + 2 + d] == near.o[static_cast<std::size_t>(row * 9 + d)]);
+  }
+  REQUIRE(finish(far, out, memory + 3).ok());
+  REQUIRE(finish(near.state, p.args.out, p.lse.data()).ok());
+  for (std::int64_t row = 0; row < 2; ++row) {
+    CHECK(memory[row * kFar + 3] == p.lse[static_cast<std::size_t>(row)]);
+    for (std::int64_t d = 0; d < 9; ++d)
+      CHECK(memory[row * kFar + 64 + d] == p.out[static_cast<std::size_t>(row * 9 + d)]);
   }
 }
 
