@@ -87,8 +87,9 @@ std::string describe(const Form& form) {
 
 const std::vector<Form>& forms() {
   static const std::vector<Form> all = [] {
-    const heed_type pairs[][2] = {{HEED_F32, HEED_F32},   {HEED_F16, HEED_F16},  {HEED_BF16, HEED_BF16},
-                                  {HEED_INT8, HEED_INT8}, {HEED_F16, HEED_INT8}, {HEED_INT8, HEED_F32}};
+    const heed_type pairs[][2] = {{HEED_F32, HEED_F32},           {HEED_F16, HEED_F16},          {HEED_BF16, HEED_BF16},
+                                  {HEED_INT8, HEED_INT8},         {HEED_F16, HEED_INT8},         {HEED_INT8, HEED_F32},
+                                  {HEED_FP8_E4M3, HEED_FP8_E5M2}, {HEED_FP8_E5M2, HEED_FP8_E4M3}};
     std::vector<Form> list;
     for (const auto& [k, v] : pairs) {
       for (const std::int64_t page : {-1, 0, 1, 3, 16}) {
