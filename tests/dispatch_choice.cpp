@@ -33,7 +33,47 @@ std::vector<Status> every_status_call() {
   args.B = args.Hq = args.Hkv = args.Lq = args.Lkv = args.D = args.Dv = 1;
   args.q = args.k = args.v = heads_first(x, 1, 1, 1);
   args.out = heads_first(y, 1, 1, 1);
-  return {scores(in, in, 1.0f, out), weighted_sum(in, in, out), attend(in, in, out), attention(args)};
+  std::vector<Status> all = {scores(in, in, 1.0f, out), weighted_sum(in, in, out), attend(in, in, out),
+                             attention(args)};
+  const auto called = [&](const auto& call) {
+    Status status;
+    call(&status.raw());
+    all.push_back(status);
+  };
+  std::int8_t codes[4];
+  called([&](heed_status* s) { heed_convert(&in, &out, s); });
+  called([&](heed_status* s) { heed_quantize_int8(&in, codes, 0, y, s); });
+  called([&](heed_status* s) { heed_alibi_slopes(4, y, s); });
+
+  alignas(64) static char workspace[16384], room[16384];
+  static Plan plan;  // of the first time, when there was a row
+  static Cache cache;
+  if (plan.workspace_bytes() == 0) all.push_back(plan.make(args));
+  Plan another;
+  Run run;
+  all.push_back(another.make(args));
+  all.push_back(plan.run(args, workspace, sizeof workspace));
+  all.push_back(plan.begin(args, workspace, sizeof workspace, &run));
+  float m = 0, l = 1;
+  const State state(&m, &l, y, 1, 1, 1, 1);
+  all.push_back(merge(state, state, state));
+  all.push_back(finish(state, args.out));
+  all.push_back(merge_lse(1, 1, 1, 1, {args.q, &l}, {args.q, &l}, args.out));
+  CacheConfig config;
+  config.Hkv = config.D = config.Dv = config.page_count = 1;
+  config.max_sequences = 2;
+  config.page_size = 16;
+  called([&](heed_status* s) { heed_cache_bytes(&config, s); });
+  std::int64_t sequence = 0, fork = 1;
+  all.push_back(cache.create(config, room, sizeof room));
+  all.push_back(cache.open(&sequence));
+  all.push_back(cache.append(sequence, args.k, args.v, 0));
+  all.push_back(cache.fork(sequence, &fork));
+  all.push_back(cache.truncate(sequence, 0));
+  all.push_back(cache.drop(sequence, 0));
+  all.push_back(cache.bind(&sequence, 1, &args));
+  all.push_back(cache.close(sequence));
+  return all;
 }
 
 }  // namespace
@@ -69,6 +109,7 @@ TEST_CASE("A name that cannot be served fails every status call with that name, 
   const Environment environment;
   REQUIRE(force_isa(nullptr).ok());
   const std::string automatic = isa();
+  for (const Status& status : every_status_call()) CHECK(status.ok());
   for (const char* name : {"avx9000", "AVX2", "scalar ", "a-name-far-longer-than-any-row-has"}) {
     INFO(name);
     const Status refused = force_isa(name);
@@ -84,6 +125,10 @@ TEST_CASE("A name that cannot be served fails every status call with that name, 
     CHECK(dot(x, x, 3) == 14.0f);
     CHECK(std::abs(softmax(x, weights, 3) - 3.4076060f) < 1e-6f);
   }
+  CHECK(std::string(force_isa("two\nlines").message()).find("'two?lines' is none of this processor's: ") !=
+        std::string::npos);
+  CHECK(std::string(force_isa("").message()) == "");
+  CHECK(std::string(force_isa("none").message()).find(automatic) != std::string::npos);
   CHECK(force_isa(nullptr).ok());
   for (const Status& status : every_status_call()) CHECK(status.ok());
 }

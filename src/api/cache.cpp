@@ -91,13 +91,14 @@ heed_code no_sequence(const heed_cache& cache, heed_status* status) {
 std::size_t heed_cache_bytes(const heed_cache_config* config, heed_status* status) noexcept {
   CacheShape shape;
   CacheLayout at{};  // GCC cannot see that HEED_OK means it is filled in
-  if (check_config(config, &shape, &at, status) != HEED_OK) return 0;
+  if (api::check_isa(status) != HEED_OK || check_config(config, &shape, &at, status) != HEED_OK) return 0;
   api::succeed(status);
   return static_cast<std::size_t>(at.bytes);
 }
 
 heed_code heed_cache_create(const heed_cache_config* config, void* memory, std::size_t bytes, heed_cache** cache,
                             heed_status* status) noexcept {
+  HEED_RETURN_IF_FAILED(api::check_isa(status));
   CacheShape shape;
   CacheLayout at;
   HEED_RETURN_IF_FAILED(check_config(config, &shape, &at, status));
@@ -115,6 +116,7 @@ heed_code heed_cache_create(const heed_cache_config* config, void* memory, std::
 }
 
 heed_code heed_cache_open(heed_cache* cache, std::int64_t* sequence, heed_status* status) noexcept {
+  HEED_RETURN_IF_FAILED(api::check_isa(status));
   if (cache == nullptr) return api::fail(status, HEED_INVALID_ARGUMENT, "cache: is null");
   if (sequence == nullptr) return api::fail(status, HEED_INVALID_ARGUMENT, "sequence: is null");
   const std::int64_t s = closed_sequence(*cache);
@@ -125,6 +127,7 @@ heed_code heed_cache_open(heed_cache* cache, std::int64_t* sequence, heed_status
 }
 
 heed_code heed_cache_close(heed_cache* cache, std::int64_t sequence, heed_status* status) noexcept {
+  HEED_RETURN_IF_FAILED(api::check_isa(status));
   HEED_RETURN_IF_FAILED(check_sequence(cache, sequence, status));
   release_pages(*cache, sequence, 0, cache->pages(sequence));
   cache->lengths()[sequence] = -1;
@@ -155,6 +158,7 @@ heed_code heed_cache_append(heed_cache* cache, std::int64_t sequence, const heed
 }
 
 heed_code heed_cache_fork(heed_cache* cache, std::int64_t sequence, std::int64_t* fork, heed_status* status) noexcept {
+  HEED_RETURN_IF_FAILED(api::check_isa(status));
   HEED_RETURN_IF_FAILED(check_sequence(cache, sequence, status));
   if (fork == nullptr) return api::fail(status, HEED_INVALID_ARGUMENT, "fork: is null");
   const std::int64_t s = closed_sequence(*cache), pages = cache->pages(sequence);
@@ -169,6 +173,7 @@ heed_code heed_cache_fork(heed_cache* cache, std::int64_t sequence, std::int64_t
 
 heed_code heed_cache_truncate(heed_cache* cache, std::int64_t sequence, std::int64_t length,
                               heed_status* status) noexcept {
+  HEED_RETURN_IF_FAILED(api::check_isa(status));
   HEED_RETURN_IF_FAILED(check_sequence(cache, sequence, status));
   if (length < 0 || length > cache->lengths()[sequence]) {
     return invalid(status, "length", length, "between 0 and the tokens that the sequence holds");
@@ -180,6 +185,7 @@ heed_code heed_cache_truncate(heed_cache* cache, std::int64_t sequence, std::int
 }
 
 heed_code heed_cache_drop(heed_cache* cache, std::int64_t sequence, std::int64_t tokens, heed_status* status) noexcept {
+  HEED_RETURN_IF_FAILED(api::check_isa(status));
   HEED_RETURN_IF_FAILED(check_sequence(cache, sequence, status));
   if (tokens < 0 || tokens > cache->lengths()[sequence]) {
     return invalid(status, "tokens", tokens, "between 0 and the tokens that the sequence holds");
@@ -207,6 +213,7 @@ std::int64_t heed_cache_free_pages(const heed_cache* cache) noexcept {
 
 heed_code heed_cache_bind(const heed_cache* cache, const std::int64_t* sequences, std::int64_t B,
                           heed_attention_args* args, heed_status* status) noexcept {
+  HEED_RETURN_IF_FAILED(api::check_isa(status));
   if (cache == nullptr) return api::fail(status, HEED_INVALID_ARGUMENT, "cache: is null");
   if (args == nullptr) return api::fail(status, HEED_INVALID_ARGUMENT, "args: is null");
   if (args->struct_size < sizeof(heed_attention_args)) {

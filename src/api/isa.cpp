@@ -1,5 +1,6 @@
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 #include "api/status.hpp"
 #include "arithmetic.hpp"
@@ -20,9 +21,25 @@ heed_code fail(heed_status* status, heed_code code, const char* format, ...) {
 const dispatch::Table* table_or_fail(heed_status* status, heed_code* code) {
   const dispatch::Choice choice = dispatch::choice();
   if (choice.failure == nullptr) return choice.table;
-  *code = fail(status, HEED_ISA_UNAVAILABLE, "isa: '%s' is not a row that this build has and this processor can run",
-               choice.failure);
+  char rows[64] = "";
+  for (int i = 0; i < dispatch::row_count(); ++i) {
+    const dispatch::Table& row = dispatch::row(i);
+    const std::size_t used = std::strlen(rows);
+    if (!row.automatic || !dispatch::supported(row)) continue;
+    std::snprintf(rows + used, sizeof rows - used, "%s%s", used == 0 ? "" : ", ", row.name);
+  }
+  *code = fail(status, HEED_ISA_UNAVAILABLE, "isa: '%s' is none of this processor's: %s", choice.failure, rows);
+  // The name is from elsewhere; a message is one line.
+  for (char* c = status == nullptr ? rows : status->message; *c != '\0'; ++c) {
+    if (static_cast<unsigned char>(*c) < ' ' || *c == 0x7F) *c = '?';
+  }
   return nullptr;
+}
+
+heed_code check_isa(heed_status* status) {
+  heed_code code = HEED_OK;
+  (void)table_or_fail(status, &code);
+  return code;
 }
 
 }  // namespace heed::api

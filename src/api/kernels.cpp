@@ -147,6 +147,7 @@ heed_code heed_convert(const heed_matrix* from, const heed_matrix_out* to, heed_
 
 heed_code heed_quantize_int8(const heed_matrix* x, int8_t* codes, int64_t codes_stride, float* scales,
                              heed_status* status) noexcept {
+  HEED_RETURN_IF_FAILED(api::check_isa(status));
   HEED_RETURN_IF_FAILED(check_present(status, x));
   HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("x", *x), status));
   const int64_t stride = codes_stride == 0 ? x->cols : codes_stride;
@@ -158,6 +159,7 @@ heed_code heed_quantize_int8(const heed_matrix* x, int8_t* codes, int64_t codes_
 }
 
 heed_code heed_alibi_slopes(int64_t heads, float* slopes, heed_status* status) noexcept {
+  HEED_RETURN_IF_FAILED(api::check_isa(status));
   if (heads < 0) return api::fail(status, HEED_INVALID_ARGUMENT, "heads: is %" PRId64 ", must be at least 0", heads);
   if (heads > 0 && slopes == nullptr) return api::fail(status, HEED_INVALID_ARGUMENT, "slopes: is null");
   int64_t power = 1;  // the largest power of two <= heads

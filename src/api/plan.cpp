@@ -47,10 +47,6 @@ heed_code check_fit(const PlanData& data, const heed_attention_args& a, heed_sta
                         {"Dv", a.Dv, shape.Dv, false},
                         {"page_size", paged ? a.page_size : 0, shape.page_size, false},
                         {"kv_panels", a.kv_panels, data.kv_panels, false},
-                        {"q.type", a.q.type, data.q, false},
-                        {"k.type", a.k.type, shape.k_type, false},
-                        {"v.type", a.v.type, shape.v_type, false},
-                        {"out.type", a.end == nullptr ? a.out.type : data.out, data.out, false},
                         {"B", a.B, shape.B, true},
                         {"Lq", a.Lq, shape.Lq, true},
                         {"Lkv", a.Lkv, shape.Lkv, true},
@@ -61,11 +57,25 @@ heed_code check_fit(const PlanData& data, const heed_attention_args& a, heed_sta
                      static_cast<long long>(rule.value), rule.most ? "at most " : "",
                      static_cast<long long>(rule.planned));
   }
+  struct TypeRule {
+    const char* name;
+    heed_type type, planned;
+  };
+  const TypeRule types[] = {{"q", a.q.type, data.q},
+                            {"k", a.k.type, shape.k_type},
+                            {"v", a.v.type, shape.v_type},
+                            {"out", a.end == nullptr ? a.out.type : data.out, data.out}};
+  for (const TypeRule& rule : types) {
+    if (rule.type == rule.planned) continue;
+    return api::fail(status, HEED_INVALID_ARGUMENT, "%s.type: is %s, the plan was made for %s", rule.name,
+                     api::kTypeNames[rule.type], api::kTypeNames[rule.planned]);
+  }
   return HEED_OK;
 }
 
 heed_code begin(const heed_plan* plan, const heed_attention_args* args, void* workspace, std::size_t workspace_bytes,
                 heed_run** run, heed_status* status, bool items) {
+  HEED_RETURN_IF_FAILED(api::check_isa(status));
   const PlanData data = data_of(plan);
   if (data.made != kMade) {
     return api::fail(status, HEED_INVALID_ARGUMENT, "plan: is %s", plan == nullptr ? "null" : "not made yet");

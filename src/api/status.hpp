@@ -24,5 +24,6 @@ inline heed_code succeed(heed_status* status) {
 // The row that a call with a status works with; null after it has failed because HEED_ISA or force_isa cannot be
 // served.
 const dispatch::Table* table_or_fail(heed_status* status, heed_code* code);
+heed_code check_isa(heed_status* status);  // for a call that needs no row of its own
 
 }  // namespace heed::api
