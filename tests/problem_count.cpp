@@ -44,7 +44,13 @@ TEST_CASE("HEED_TEST_PROBLEMS and HEED_TEST_SEED are whole numbers from 1 up, or
     CHECK(problems(7) == 210);
     CHECK(first_seed() == 12);
   }
-  const char* const wrong = GENERATE("0", "-1", "", " 2", "2 ", "2x", "many", "1.5", "99999999999999999999");
+  {
+    const Variable count("HEED_TEST_PROBLEMS", "1/3");
+    CHECK(problems(7) == 2);
+    CHECK(problems(2) == 1);
+  }
+  const char* const wrong =
+      GENERATE("0", "-1", "", " 2", "2 ", "2x", "many", "1.5", "1/0", "1/", "1/-2", "2/3", "99999999999999999999");
   CAPTURE(wrong);
   const Variable count("HEED_TEST_PROBLEMS", wrong), seed("HEED_TEST_SEED", wrong);
   CHECK_THROWS_WITH(problems(7), std::string("HEED_TEST_PROBLEMS is '") + wrong +

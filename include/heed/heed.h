@@ -42,7 +42,8 @@ enum {
   HEED_UNSUPPORTED = 2,      /* a legal request that this version cannot serve yet; nothing was written */
   HEED_ISA_UNAVAILABLE = 3,  /* HEED_ISA or force_isa names a row that is unknown or that this processor cannot run */
   HEED_OUT_OF_MEMORY = 4,    /* the allocator returned NULL; nothing was written */
-  HEED_FULL = 5              /* the cache has no page or no sequence left; nothing was changed */
+  HEED_FULL = 5,             /* the cache has no page or no sequence left; nothing was changed */
+  HEED_CANCELLED = 6         /* the executor returned before its tasks had done all the work: outputs are incomplete */
 };
 
 typedef struct heed_status {
@@ -187,7 +188,12 @@ enum {
 };
 
 /* Runs task(task_context, t) once for every t in [0, count), in any order and on any threads, and returns when all have
- * ended. parallel_for NULL: one after the other in the caller's thread. threads: how many run at a time (0 is 1). */
+ * ended. parallel_for NULL: one after the other in the caller's thread. threads: how many run at a time (0 is 1).
+ *
+ * Tasks share the work between them. So one that runs twice, late or with another t, or that is left out, changes
+ * nothing as long as others run: each finds what is left. If all have ended and work is left, the call fails with
+ * HEED_CANCELLED, which is also how to stop one: run no more tasks and return. Tasks may make heed calls of their own.
+ * What must not happen is that a task runs, or still runs, when parallel_for has returned. */
 typedef struct heed_executor {
   void (*parallel_for)(void* context, int64_t count, void (*task)(void* task_context, int64_t t), void* task_context);
   void* context;

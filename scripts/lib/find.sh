@@ -48,6 +48,9 @@ find_llvm() {
 
 has_clang_runtime() { ls "$($clangxx -print-runtime-dir)"/libclang_rt.asan* >/dev/null 2>&1; }
 
+# The first version that emulates AVX2.
+find_qemu() { is_there qemu-x86_64 && at_least "$(qemu-x86_64 --version | awk 'NR == 1 { print $3 }')" 7.2; }
+
 find_meson() {
   meson=$(command -v meson) || return 1
   [ "$meson" = "$(remembered HEED_MESON)" ] || at_least "$(meson --version)" 1.0

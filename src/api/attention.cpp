@@ -24,6 +24,5 @@ heed_code heed_attention(const heed_attention_args* args, heed_status* status) n
     return api::fail(status, HEED_OUT_OF_MEMORY, "allocator: no memory for %zu bytes of workspace", bytes);
   }
   begin_run(run, scratch.data(), workers);
-  run_all(run);
-  return api::succeed(status);
+  return run_all(run) ? api::succeed(status) : api::cancelled(status);
 }

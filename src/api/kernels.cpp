@@ -128,7 +128,7 @@ heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_mat
   api::Scratch scratch(kDefaultAllocator, bytes);
   if (scratch.data() == nullptr) return out_of_memory(bytes, status);
   begin_run(run, scratch.data(), workers);
-  run_all(run);
+  (void)run_all(run);  // in this thread
   return api::succeed(status);
 }
 

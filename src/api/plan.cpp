@@ -147,8 +147,8 @@ heed_code heed_plan_run(const heed_plan* plan, const heed_attention_args* args, 
                         std::size_t workspace_bytes, heed_status* status) noexcept {
   heed_run* run = nullptr;
   const heed_code code = begin(plan, args, workspace, workspace_bytes, &run, status, false);
-  if (code == HEED_OK) run_all(*run);
-  return code;
+  if (code != HEED_OK) return code;
+  return run_all(*run) ? HEED_OK : api::cancelled(status);
 }
 
 std::size_t heed_plan_describe(const heed_plan* plan, char* text, std::size_t bytes) noexcept {

@@ -21,6 +21,12 @@ inline heed_code succeed(heed_status* status) {
   return HEED_OK;
 }
 
+// Says that the executor has left out tasks.
+inline heed_code cancelled(heed_status* status) {
+  return fail(status, HEED_CANCELLED,
+              "executor: returned before its tasks had done all the work; the outputs are incomplete");
+}
+
 // The row that a call with a status works with; null after it has failed because HEED_ISA or force_isa cannot be
 // served.
 const dispatch::Table* table_or_fail(heed_status* status, heed_code* code);

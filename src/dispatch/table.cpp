@@ -27,18 +27,24 @@ int best() {
   return kCount - 1;  // not reached: the row `scalar` needs nothing
 }
 
-// The resolved choice in one word, so that readers need no lock: the row's index, and whether a name was refused.
+// The resolved choice in one word: the row's index, and whether a name was refused. There is no lock here, nor a static
+// that is initialised under one: a process may fork while one of its threads makes the first call.
 constexpr int kUnresolved = -1, kRefused = 1 << 16;
 std::atomic<int> chosen{kUnresolved};
-char refused_name[48];  // written before `chosen` says so
+std::atomic<bool> name_taken{false};  // by the first of several threads: refused_name is its to write
+char refused_name[48];                // written before `chosen` says so
 
 int resolve(const char* name) {
   if (name == nullptr || *name == '\0') return best();
   for (int i = 0; i < kCount; ++i) {
     if (std::strcmp(kRows[i].name, name) == 0 && supported(kRows[i])) return i;
   }
-  std::strncpy(refused_name, name, sizeof refused_name - 1);
   return best() | kRefused;
+}
+
+void publish(int word, const char* name) {
+  if ((word & kRefused) != 0) std::strncpy(refused_name, name, sizeof refused_name - 1);
+  chosen.store(word, std::memory_order_release);
 }
 
 }  // namespace
@@ -47,19 +53,27 @@ int row_count() { return kCount; }
 const Table& row(int index) { return kRows[index]; }
 
 bool supported(const Table& row) {
-  static const std::uint32_t found = features();
-  return (row.needs & ~found) == 0;
+  constexpr std::uint32_t kUnknown = 1u << 31;
+  static std::atomic<std::uint32_t> found{kUnknown};
+  std::uint32_t known = found.load(std::memory_order_relaxed);
+  if (known == kUnknown) {  // every thread that comes here finds the same
+    known = features();
+    found.store(known, std::memory_order_relaxed);
+  }
+  return (row.needs & ~known) == 0;
 }
 
 Choice choice() {
   int word = chosen.load(std::memory_order_acquire);
-  if (word == kUnresolved) {  // two threads may both come here: they find the same answer
-    word = resolve(std::getenv("HEED_ISA"));
-    chosen.store(word, std::memory_order_release);
+  if (word == kUnresolved) {  // several threads may come here: they find the same answer
+    const char* name = std::getenv("HEED_ISA");
+    word = resolve(name);
+    if ((word & kRefused) != 0 && name_taken.exchange(true)) return {&kRows[word & ~kRefused], name};
+    publish(word, name);
   }
   return {&kRows[word & ~kRefused], (word & kRefused) != 0 ? refused_name : nullptr};
 }
 
-void force(const char* name) { chosen.store(resolve(name), std::memory_order_release); }
+void force(const char* name) { publish(resolve(name), name); }
 
 }  // namespace heed::dispatch

@@ -25,7 +25,7 @@ struct Phase {
   const heed_run& run;
   std::int32_t phase;
   std::int64_t workers;
-  std::atomic<std::int64_t> next_worker{0}, next_item{0};
+  std::atomic<std::int64_t> next_worker{0}, next_item{0}, done{0};
 };
 
 void work(void* context, std::int64_t) {
@@ -33,7 +33,9 @@ void work(void* context, std::int64_t) {
   const std::int64_t here = phase.next_worker++, count = phase.run.items(phase.phase);
   if (here >= phase.workers) return;
   Worker worker = worker_of(phase.run, here);
-  for (std::int64_t i = phase.next_item++; i < count; i = phase.next_item++) work_on(worker, phase.phase, i);
+  std::int64_t done = 0;
+  for (std::int64_t i = phase.next_item++; i < count; i = phase.next_item++, ++done) work_on(worker, phase.phase, i);
+  phase.done += done;
 }
 
 std::int64_t shares_bytes(const Problem& problem, const Plan& plan) {
@@ -72,7 +74,7 @@ void store_state(const dispatch::Table& table, float m, float l, const float* o,
   *out_l = is_nan ? kNan : l + 0.0f;
 }
 
-void run_all(const heed_run& run) {
+bool run_all(const heed_run& run) {
   const heed_executor& executor = run.problem.args.executor;
   for (std::int32_t p = 0; p < HEED_PHASES; ++p) {
     const std::int64_t items = run.items(p), threads = executor.threads;
@@ -81,11 +83,13 @@ void run_all(const heed_run& run) {
     if (workers > 1) {
       Phase phase{run, p, workers};
       executor.parallel_for(executor.context, workers, work, &phase);
+      if (phase.done != items) return false;  // a fold would find states that nobody has written
     } else {
       Worker worker = worker_of(run, 0);
       for (std::int64_t i = 0; i < items; ++i) work_on(worker, p, i);
     }
   }
+  return true;
 }
 
 }  // namespace heed

@@ -32,7 +32,7 @@ void run_item(const heed_run& run, std::int32_t phase, std::int64_t item, std::i
 void store_state(const dispatch::Table& table, float m, float l, const float* o, float* out_m, float* out_l,
                  float* out_o, std::int64_t Dv);
 
-// Both phases, with the problem's executor.
-void run_all(const heed_run& run);
+// Both phases, with the problem's executor. False: it returned before all items were done.
+bool run_all(const heed_run& run);
 
 }  // namespace heed

@@ -35,19 +35,20 @@ void Worker::fold(std::int64_t index) {
   float* m = memory_ + at_.all_m;
   float* l = memory_ + at_.all_l;
   for (std::int64_t r = 0; r < rows_; ++r) {
-    float* all = all_any()[r] != 0 ? all_o(r) : nullptr;  // the first state that isn't empty takes in the others
+    bool any = all_any()[r] != 0;
     for (std::int64_t split = 0; split < splits(); ++split) {
-      float* state = stored(r, split);
+      const float* state = stored(r, split);  // which another fold of the same item would find unchanged
       if (state[2] == 0.0f) continue;
-      if (all == nullptr) {
-        all = state + kPanel;
+      if (any) {
+        table_.merge[f32](&m[r], &l[r], all_o(r), state[0], state[1], state + kPanel, args_.Dv);
+      } else {
+        any = true;
         m[r] = state[0];
         l[r] = state[1];
-      } else {
-        table_.merge[f32](&m[r], &l[r], all, state[0], state[1], state + kPanel, args_.Dv);
+        std::memcpy(all_o(r), state + kPanel, float_bytes(at_.o_row));
       }
     }
-    finish_row(r, all);
+    finish_row(r, any ? all_o(r) : nullptr);
   }
 }
 

@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "support/environment.hpp"
+
 namespace heed::test {
 
 class Coverage {
@@ -16,11 +18,12 @@ class Coverage {
 
   // Fails the running test if anything was tried by fewer than a twentieth of the problems.
   void require() const {
+    CHECK(all_ > 0);
+    if (fewer_problems()) return;  // by chance some things are left out
     for (const auto& [what, problems] : problems_) {
       INFO(what << ": " << problems << " of " << all_ << " problems");
       CHECK(problems * 20 >= all_);
     }
-    CHECK(all_ > 0);
   }
 
  private:
