@@ -2,31 +2,45 @@
 # times slower than the processor, so there are fewer random problems, on one row of kernels (and on the scalar twin,
 # which all rows are held against).
 
+# succeeds COMMAND…: counts as one test.
+succeeds() {
+  if "$@"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+  fi
+}
+
+has_rows() { # expected, found
+  [ "$1" = "$2" ] || { echo "expected the rows: $1, found: $2" && false; }
+}
+
 # as_processor CPU ROW SUITE ROWS…: as on that processor of QEMU's, which has exactly these rows.
 as_processor() {
   cpu=$1 suite=$3 emulator="qemu-x86_64 -cpu $1"
   export HEED_ISA="$2" HEED_TEST_PROBLEMS=1/100
   shift 3
   printf '\n== processor %s\n' "$cpu"
-  rows=$($emulator build/test-gcc/tests/runnable_rows | tr '\n' ' ')
-  if [ "$rows" = "$* " ]; then
-    passed=$((passed + 1))
-  else
-    echo "expected the rows: $*, found: $rows"
-    failed=$((failed + 1))
-  fi
+  succeeds has_rows "$* " "$($emulator build/test-gcc/tests/runnable_rows | tr '\n' ' ')"
   run_tests build/test-gcc "processor-$cpu" --suite "$suite" --timeout-multiplier 20 --wrapper "$emulator"
   unset HEED_ISA HEED_TEST_PROBLEMS
 }
 
+# as_golden CPU ROW
+as_golden() {
+  succeeds qemu-x86_64 -cpu "$1" build/test-gcc/tests/golden/golden --check tests/golden/arithmetic --row "$2"
+}
+
 test_processors() {
   as_processor qemu64 sse2 emulated sse2 scalar             # the plainest
+  as_golden qemu64 scalar # whose multiply-add is the C library's, in software
   as_processor Westmere sse2 dispatched sse2 scalar
   as_processor max,-avx2,-fma sse2 dispatched sse2 scalar   # AVX and F16C only, as Ivy Bridge
   as_processor max,-fma sse2 dispatched sse2 scalar
   as_processor max,-f16c sse2 dispatched sse2 scalar
   as_processor max,-xsave sse2 dispatched sse2 scalar       # the system doesn't save the upper halves
   as_processor max avx2 emulated avx2 sse2 scalar emu512 scalar_auto scalar_plain
+  as_golden max avx2
 }
 
 # Workspaces and scratch come uninitialised: no result and no decision may depend on what they hold.
@@ -36,4 +50,42 @@ test_valgrind() {
   run_tests build/test-gcc valgrind --suite programs --no-suite native --timeout-multiplier 20 \
     --wrapper 'valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite'
   unset HEED_ISA HEED_TEST_PROBLEMS
+}
+
+# as_architecture ARCH FAMILY ENDIAN: the expected bits from the portable row, as on a processor that isn't x86, where
+# Debian's cross compiler for it is installed.
+as_architecture() {
+  target=$1-linux-gnu built=build/test-$1
+  if ! command -v "$target-g++" >/dev/null || ! command -v "qemu-${1%le}" >/dev/null; then
+    printf '\n== architecture %s: skipped, there is no %s-g++ or QEMU for it\n' "$1" "$target"
+    skipped=$((skipped + 1))
+    return
+  fi
+  printf '\n== architecture %s\n' "$1"
+  mkdir -p build
+  cat >"$built.cross" <<END
+[binaries]
+c = '$target-gcc'
+cpp = '$target-g++'
+ar = '$target-ar'
+strip = '$target-strip'
+pkgconfig = 'pkg-config'
+[host_machine]
+system = 'linux'
+cpu_family = '$2'
+cpu = '$2'
+endian = '$3'
+END
+  if [ ! -f "$built/build.ninja" ]; then
+    meson setup "$built" --cross-file "$built.cross" -Dwerror=true -Dbuildtype=debugoptimized \
+      -Dtests=auto -Dbenchmarks=disabled -Dtools=disabled -Dexamples=disabled
+  fi
+  succeeds meson compile -C "$built" golden
+  succeeds "qemu-$1" -L "/usr/$target" "$built/tests/golden/golden" --check tests/golden/arithmetic
+}
+
+test_architectures() {
+  as_architecture aarch64 aarch64 little
+  as_architecture riscv64 riscv64 little
+  as_architecture s390x s390x big
 }
