@@ -6,7 +6,6 @@
 #include "heed/reference.hpp"
 #include "support/each_row.hpp"
 #include "support/everywhere.hpp"
-#include "support/floating_point.hpp"
 
 namespace heed::test::kernel {
 
@@ -219,38 +218,6 @@ TEST_CASE("Nothing, and null pointers for it") {
     CHECK(y[8] == 7);
     CHECK(lse[0] == -kInfinity);
     CHECK(lse[1] == 7);
-  });
-}
-
-TEST_CASE("Calls leave the floating-point environment alone, and flush-to-zero changes no normal number") {
-  Random random(15);
-  const Numbers q = random.numbers(Kind::kTame, 4 * 40), k = random.numbers(Kind::kTame, 300 * 40);
-  for_each_row([&](const Table& row) {
-    const ForcedRow forced(row);
-    const auto everything = [&] {
-      Numbers s(4 * 300), out(4 * 40), weights(300);
-      weights.push_back(dot(q.data(), k.data(), 160));
-      weights.push_back(softmax(k.data(), weights.data(), 300));
-      demand(scores(Matrix(q.data(), 4, 40), Matrix(k.data(), 300, 40), 2.0f, MutableMatrix(s.data(), 4, 300)));
-      demand(attend(Matrix(s.data(), 4, 300), Matrix(k.data(), 300, 40), MutableMatrix(out.data(), 4, 40)));
-      AttentionArgs args;
-      args.B = args.Hq = args.Hkv = 1;
-      args.Lq = 4, args.Lkv = 300, args.D = args.Dv = 40;
-      args.q = heads_first(q.data(), 1, 4, 40);
-      args.k = args.v = heads_first(k.data(), 1, 300, 40);
-      weights.insert(weights.end(), out.begin(), out.end());
-      args.out = heads_first(out.data(), 1, 4, 40);
-      demand(attention(args));
-      weights.insert(weights.end(), out.begin(), out.end());
-      return weights;
-    };
-    const std::uint32_t before = control_word();
-    const Numbers usual = everything();
-    CHECK(control_word() == before);
-    const FlushToZero flush;
-    const std::uint32_t flushing = control_word();
-    CHECK(first_difference(usual, everything()) == "");
-    CHECK(control_word() == flushing);
   });
 }
 
