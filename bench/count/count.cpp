@@ -1,5 +1,7 @@
 // Every operation once, for callgrind to count: `heed-count ROW` says what it does, scripts/count starts it and
-// divides. `heed-count` lists the rows.
+// divides. Without an argument it lists the rows that are worth counting; with a second one, it does what has that in
+// its name:
+//   valgrind --tool=callgrind --toggle-collect=heed_counted --dump-instr=yes heed-count avx2 decode_f32_g4_panels
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -41,8 +43,11 @@ void must(const Status& status) {
   must(status.code(), text);
 }
 
+std::string wanted;  // by names that hold it
+
 // Calls it once, so that nothing is done for the first time, and then counts.
 void counted(const std::string& name, double useful, const char* unit, const std::function<void()>& call) {
+  if (name.find(wanted) == std::string::npos) return;
   call();
   heed_counted(call);
   std::printf("%s %.0f %s\n", name.c_str(), useful, unit);
@@ -236,6 +241,7 @@ int main(int argc, char** argv) {
   if (argc < 2) return std::puts(HEED_COUNT_ROWS), 0;
   const heed::Status status = heed::force_isa(argv[1]);
   if (!status) return std::fprintf(stderr, "heed-count: %s\n", status.message()), 3;
+  if (argc > 2) heed::count::wanted = argv[2];
   heed::count::smallest();
   heed::count::single_kernels();
   heed::count::decodes();
