@@ -54,6 +54,8 @@ void release(void*, void*, size_t) {}
 const Rule kRules[] = {
     {kInvalid, "struct_size:", "0", [](Args& a) { a.struct_size = 0; }},
     {kInvalid, "struct_size:", "smaller", [](Args& a) { a.struct_size = offsetof(Args, table_rows) - 1; }},
+    {kInvalid, "struct_size:", "no version", [](Args& a) { a.struct_size = offsetof(Args, end) + 4; }},
+    {kInvalid, "struct_size:", "no version", [](Args& a) { a.struct_size = SIZE_MAX - 7; }},
     {kInvalid, "struct_size:", "8 is smaller", [](Args& a) { a.struct_size = 8; }},
 
     {kInvalid, "B:", "-1", [](Args& a) { a.B = -1; }},

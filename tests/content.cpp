@@ -241,7 +241,9 @@ SequenceContent row_of(const Content& content, const SequenceContent& s, Int i) 
   return row;
 }
 
-bool allowed(Int head, Int position, Int key) { return ((position * 7 + key * 3 + head) % 5 + 5) % 5 != 0; }
+bool allowed(Int head, Int position, Int key) {  // far positions included, so nothing may overflow
+  return ((position % 5 * 7 + key % 5 * 3 + head) % 5 + 5) % 5 != 0;
+}
 
 heed_rectangle ask(void*, Int head, Int i_begin, Int i_end, Int j_begin, Int j_end) {
   bool any = false, all = true;
@@ -255,7 +257,8 @@ heed_rectangle ask(void*, Int head, Int i_begin, Int i_end, Int j_begin, Int j_e
 }
 
 float change(void*, Int head, Int position, Int key, float score) {
-  return score * 0.5f + static_cast<float>((position + key + head) % 3) * 0.25f;
+  const auto sum = static_cast<Int>(static_cast<std::uint64_t>(position) + static_cast<std::uint64_t>(key + head));
+  return score * 0.5f + static_cast<float>(sum % 3) * 0.25f;
 }
 
 }  // namespace heed::test

@@ -29,6 +29,8 @@ const Rule kCacheRules[] = {
      [](Engine& e, heed_status* s) { return heed_cache_create(nullptr, e.spare, sizeof e.spare, &e.other, s); }},
     RULE(create, "struct_size:", "is 0", e.config.struct_size = 0),
     RULE(cache_bytes, "struct_size:", "is 8", e.config.struct_size = 8),
+    RULE(create, "struct_size:", "no version", e.config.struct_size = sizeof e.config + 4),
+    RULE(cache_bytes, "struct_size:", "no version", e.config.struct_size = SIZE_MAX - 7),
     RULE(create, "Hkv:", "at least 1", e.config.Hkv = 0),
     RULE(cache_bytes, "Hkv:", "at least 1", e.config.Hkv = kLeastInt),
     RULE(create, "D:", "2^24", e.config.D = 0),

@@ -91,6 +91,40 @@ TEST_CASE("reference: pages") {
   }
 }
 
+// The tables of a cache: rows in another order than the batch, pages of panels.
+TEST_CASE("reference: rows of tables, and panels") {
+  constexpr std::int64_t kD = 3, kDv = 18, kPage = 32, kPages = 4;
+  ReferenceProblem p(2, 2, 1, 3, 40, kD, kDv);
+  const std::vector<float> slopes = {0.5f, 0.25f};
+  const std::vector<std::int64_t> lengths = {40, 17};
+  add_positions(p.args, slopes);
+  p.args.kv_lengths = {lengths.data(), HEED_INT64};
+  const ReferenceResult expected = reference_of(p.args, HEED_WEIGHTS);
+
+  const std::vector<std::int64_t> rows = {2, 0}, row_lengths = {17, 99, 40};
+  const std::vector<std::int32_t> table = {3, -1, 77, 77, 1, 2};  // row 1 is nobody's
+  std::vector<float> k(kPages * kPage * kD, kNaN), v(kPages * kPage * 32, kNaN);
+  for (std::int64_t b = 0; b < 2; ++b)
+    for (std::int64_t t = 0; t < lengths[b]; ++t) {
+      const std::int64_t page = table[rows[b] * 2 + t / kPage], slot = t % kPage;
+      for (std::int64_t d = 0; d < kD; ++d)
+        k[page * kPage * kD + (slot / 16 * kD + d) * 16 + slot % 16] = p.k[(b * 40 + t) * kD + d];
+      for (std::int64_t d = 0; d < kDv; ++d)
+        v[page * kPage * 32 + (d / 16 * kPage + slot) * 16 + d % 16] = p.v[(b * 40 + t) * kDv + d];
+    }
+  p.args.k = {k.data(), kPage * kD, kPage * kD, 12345, HEED_F32};
+  p.args.v = {v.data(), kPage * 32, kPage * 32, 12345, HEED_F32};
+  p.args.kv_panels = 1;
+  p.args.page_size = kPage;
+  p.args.page_count = kPages;
+  p.args.block_table = {table.data(), HEED_INT32};
+  p.args.block_table_stride = 2;
+  p.args.table_rows = {rows.data(), HEED_INT64};
+  p.args.table_row_count = 3;
+  p.args.kv_lengths = {row_lengths.data(), HEED_INT64};
+  CHECK(reference_of(p.args, HEED_WEIGHTS) == expected);
+}
+
 TEST_CASE("reference: ragged batches") {
   const std::vector<std::int32_t> q_indptr = {0, 2, 2, 5}, kv_indptr = {0, 6, 7, 13};
   const std::vector<float> slopes = {0.5f};

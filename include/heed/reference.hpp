@@ -33,8 +33,8 @@ HEED_API void weighted_sum(const double* weights, const float* v, std::int64_t n
 HEED_API double attend(const float* s, const float* v, std::int64_t n, std::int64_t Dv, double* out) noexcept;
 HEED_API double attend(const double* s, const float* v, std::int64_t n, std::int64_t Dv, double* out) noexcept;
 
-// What heed_attention computes from the same arguments, every option included; args.out, args.lse and args.inspect are
-// not touched. out is [B][Hq][Lq][Dv]; lse is [B][Hq][Lq], or null; inspect is [B][Hq][Lq][Lkv] and holds the view
+// What heed_attention computes from the same arguments, every option included but for states: args.start and args.end
+// are not looked at, args.out, args.lse and args.inspect not touched. out is [B][Hq][Lq][Dv]; lse is [B][Hq][Lq], or null; inspect is [B][Hq][Lq][Lkv] and holds the view
 // args.inspect_what, or null: scores are -inf and weights 0 where not attended, but the views before the bias show
 // every key that exists. Lq and Lkv are at least the longest sequence's; rows past a sequence's own queries are left
 // alone.

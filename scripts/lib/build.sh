@@ -1,6 +1,7 @@
 # Configures and compiles, for the scripts that source this after .deps/env.
 
-# build FOLDER CC CXX OPTION…: configures only when the options are new, compiles what has changed, sets $built.
+# build FOLDER CC CXX OPTION…: configures only when the options are new, compiles what has changed (of the targets in
+# $only, where they are named), sets $built.
 build() {
   built=$1 c_compiler=$2 cxx_compiler=$3
   shift 3
@@ -11,5 +12,5 @@ build() {
     CC=$c_compiler CXX=$cxx_compiler meson setup "$built" "$root" "$@"
     printf %s "$wanted" >"$built/configured"
   fi
-  meson compile -C "$built" -j "$(getconf _NPROCESSORS_ONLN)"
+  meson compile -C "$built" -j "$(getconf _NPROCESSORS_ONLN)" ${only:-}
 }

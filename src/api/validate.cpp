@@ -53,6 +53,9 @@ namespace {
 // The first version ended where the rows of tables begin now.
 constexpr std::size_t kFirstVersionBytes = offsetof(heed_attention_args, table_rows);
 
+constexpr std::size_t kStructAlignment = 8, kMostNewerBytes = 1 << 16;
+static_assert(alignof(heed_attention_args) == kStructAlignment && alignof(heed_cache_config) == kStructAlignment);
+
 // Copies the caller's struct: fields that it is too old to know are zero; fields that it is too new for must be zero.
 heed_code copy_args(const heed_attention_args* args, heed_attention_args* copy, heed_status* status) {
   if (args == nullptr) return fail(status, HEED_INVALID_ARGUMENT, "args: is null");
@@ -72,6 +75,11 @@ heed_code copy_args(const heed_attention_args* args, heed_attention_args* copy, 
 }  // namespace
 
 heed_code check_newer(const void* data, std::size_t known, std::size_t size, heed_status* status) {
+  // A size inside a field would leave half a pointer, and one that nobody set is not to be followed into foreign
+  // memory.
+  if (size % kStructAlignment != 0 || size > known + kMostNewerBytes) {
+    return fail(status, HEED_INVALID_ARGUMENT, "struct_size: %zu is the size of no version's struct", size);
+  }
   const auto* bytes = static_cast<const unsigned char*>(data);
   for (std::size_t i = known; i < size; ++i) {
     if (bytes[i] == 0) continue;

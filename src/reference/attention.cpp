@@ -37,10 +37,10 @@ HeadCache load(const Sequence& sequence, std::int64_t kv_head) {
   for (std::int64_t j = 0; j < n; ++j) {
     const std::int64_t slot = sequence.begin + j;
     if (!sequence.key_exists(slot)) continue;
-    for (std::int64_t d = 0; d < args.D; ++d) cache.k[j * args.D + d] = sequence.key_value(args.k, kv_head, slot, d);
-    for (std::int64_t d = 0; d < args.Dv; ++d) cache.v[j * args.Dv + d] = sequence.key_value(args.v, kv_head, slot, d);
-    if (args.k.type == HEED_INT8) cache.k_scale[j] = sequence.key_value(args.k_scales, kv_head, slot, 0);
-    if (args.v.type == HEED_INT8) cache.v_scale[j] = sequence.key_value(args.v_scales, kv_head, slot, 0);
+    for (std::int64_t d = 0; d < args.D; ++d) cache.k[j * args.D + d] = sequence.key(kv_head, slot, d);
+    for (std::int64_t d = 0; d < args.Dv; ++d) cache.v[j * args.Dv + d] = sequence.value(kv_head, slot, d);
+    if (args.k.type == HEED_INT8) cache.k_scale[j] = sequence.scale(args.k_scales, kv_head, slot);
+    if (args.v.type == HEED_INT8) cache.v_scale[j] = sequence.scale(args.v_scales, kv_head, slot);
   }
   return cache;
 }

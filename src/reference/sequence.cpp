@@ -58,24 +58,27 @@ std::int64_t index_or(const heed_index& array, std::int64_t index, std::int64_t 
                                   : static_cast<const std::int64_t*>(array.data)[index];
 }
 
-Sequence::Sequence(const heed_attention_args& problem, std::int64_t batch) : args(problem), b(batch) {
+Sequence::Sequence(const heed_attention_args& problem, std::int64_t batch)
+    : args(problem), b(batch), row(index_or(problem.table_rows, batch, batch)) {
   // Ragged batches say their lengths by differences.
   queries = args.q_indptr.data ? index_or(args.q_indptr, b + 1, 0) - index_or(args.q_indptr, b, 0) : args.Lq;
   const std::int64_t room =
       args.kv_indptr.data ? index_or(args.kv_indptr, b + 1, 0) - index_or(args.kv_indptr, b, 0) : args.Lkv;
-  begin = index_or(args.key_begin, b, 0);
-  end = index_or(args.kv_lengths, b, room);
+  begin = index_or(args.key_begin, row, 0);
+  end = index_or(args.kv_lengths, row, room);
 
   if (args.alignment == HEED_OFFSETS) {
     first_position = args.offsets[b];
   } else if (args.alignment == HEED_TOP_LEFT) {
     first_position = 0;
   } else {  // the last query stands at the last key: row queries - 1 at position (end - begin) - 1 + key_offset
-    first_position = (end - begin) - queries + index_or(args.key_offset, b, 0);
+    first_position = (end - begin) - queries + index_or(args.key_offset, row, 0);
   }
 }
 
-std::int64_t Sequence::key_position(std::int64_t slot) const { return slot - begin + index_or(args.key_offset, b, 0); }
+std::int64_t Sequence::key_position(std::int64_t slot) const {
+  return slot - begin + index_or(args.key_offset, row, 0);
+}
 
 bool Sequence::key_exists(std::int64_t slot) const {
   return begin <= slot && slot < end && (!is_paged(args) || page(slot) >= 0);
@@ -83,9 +86,9 @@ bool Sequence::key_exists(std::int64_t slot) const {
 
 std::int64_t Sequence::page(std::int64_t slot) const {
   const std::int64_t nth = slot / args.page_size;
-  if (args.block_table.data) return index_or(args.block_table, b * args.block_table_stride + nth, -1);
-  const std::int64_t entry = index_or(args.page_indptr, b, 0) + nth;
-  return entry < index_or(args.page_indptr, b + 1, 0) ? index_or(args.page_indices, entry, -1) : -1;
+  if (args.block_table.data) return index_or(args.block_table, row * args.block_table_stride + nth, -1);
+  const std::int64_t entry = index_or(args.page_indptr, row, 0) + nth;
+  return entry < index_or(args.page_indptr, row + 1, 0) ? index_or(args.page_indices, entry, -1) : -1;
 }
 
 double Sequence::query(std::int64_t head, std::int64_t i, std::int64_t d) const {
@@ -95,16 +98,33 @@ double Sequence::query(std::int64_t head, std::int64_t i, std::int64_t d) const 
   return element(q.data, q.type, row + head * q.stride_head + d);
 }
 
-double Sequence::key_value(const heed_tensor& tensor, std::int64_t kv_head, std::int64_t slot, std::int64_t d) const {
-  std::int64_t row;
+// A panel of keys is [D][16]: the lane is the slot. A panel of values is [page_size][16]: the lane is the column.
+double Sequence::key(std::int64_t kv_head, std::int64_t slot, std::int64_t d) const {
+  if (!args.kv_panels) return row_major(args.k, kv_head, slot, d);
+  const std::int64_t in_page = slot % args.page_size;
+  return in_panels(args.k, kv_head, slot, (in_page / 16 * args.D + d) * 16 + in_page % 16);
+}
+
+double Sequence::value(std::int64_t kv_head, std::int64_t slot, std::int64_t d) const {
+  if (!args.kv_panels) return row_major(args.v, kv_head, slot, d);
+  return in_panels(args.v, kv_head, slot, (d / 16 * args.page_size + slot % args.page_size) * 16 + d % 16);
+}
+
+double Sequence::in_panels(const heed_tensor& tensor, std::int64_t kv_head, std::int64_t slot,
+                           std::int64_t within) const {
+  return element(tensor.data, tensor.type, page(slot) * tensor.stride_batch + kv_head * tensor.stride_head + within);
+}
+
+double Sequence::row_major(const heed_tensor& tensor, std::int64_t kv_head, std::int64_t slot, std::int64_t d) const {
+  std::int64_t first;
   if (is_paged(args)) {
-    row = page(slot) * tensor.stride_batch + slot % args.page_size * tensor.stride_token;
+    first = page(slot) * tensor.stride_batch + slot % args.page_size * tensor.stride_token;
   } else if (args.kv_indptr.data) {
-    row = (index_or(args.kv_indptr, b, 0) + slot) * tensor.stride_token;
+    first = (index_or(args.kv_indptr, b, 0) + slot) * tensor.stride_token;
   } else {
-    row = b * tensor.stride_batch + slot * tensor.stride_token;
+    first = b * tensor.stride_batch + slot * tensor.stride_token;
   }
-  return element(tensor.data, tensor.type, row + kv_head * tensor.stride_head + d);
+  return element(tensor.data, tensor.type, first + kv_head * tensor.stride_head + d);
 }
 
 }  // namespace heed::reference

@@ -20,6 +20,7 @@ struct Sequence {
 
   const heed_attention_args& args;
   std::int64_t b;
+  std::int64_t row;             // of kv_lengths, key_begin, key_offset and the page table
   std::int64_t queries;         // this sequence's Lq
   std::int64_t begin, end;      // its keys are the slots begin <= slot < end
   std::int64_t first_position;  // i' of query row 0
@@ -30,12 +31,18 @@ struct Sequence {
   // A key exists if the sequence is long enough and, where there are pages, its page is listed. No other slot is read.
   bool key_exists(std::int64_t slot) const;
 
-  // Element d of a token's row. Keys and values share a layout, and so do their scales (d = 0, D = 1).
+  // Element d of a token's row. Scales lie as keys and values of one column do, and never in panels.
   double query(std::int64_t head, std::int64_t i, std::int64_t d) const;
-  double key_value(const heed_tensor& tensor, std::int64_t kv_head, std::int64_t slot, std::int64_t d) const;
+  double key(std::int64_t kv_head, std::int64_t slot, std::int64_t d) const;
+  double value(std::int64_t kv_head, std::int64_t slot, std::int64_t d) const;
+  double scale(const heed_tensor& scales, std::int64_t kv_head, std::int64_t slot) const {
+    return row_major(scales, kv_head, slot, 0);
+  }
 
  private:
   std::int64_t page(std::int64_t slot) const;  // negative: not listed
+  double row_major(const heed_tensor& tensor, std::int64_t kv_head, std::int64_t slot, std::int64_t d) const;
+  double in_panels(const heed_tensor& tensor, std::int64_t kv_head, std::int64_t slot, std::int64_t within) const;
 };
 
 }  // namespace heed::reference
