@@ -78,5 +78,18 @@ TEST_CASE("strides at the ends of the integers", "[attention][arguments][strides
   CHECK(check_no_overlap("out", {{0, 0}, {2, 0}, {2, 0}, 1}, nullptr) == HEED_OK);
 }
 
+// Looking at every pair of 2^60 rows would take years.
+TEST_CASE("strides of a huge batch are judged at once", "[attention][arguments][strides]") {
+  heed_status status;
+  for (const int e : {12, 16, 20}) {
+    const std::int64_t n = std::int64_t{1} << e, n2 = n * n;
+    CHECK(check_no_overlap("out", {{n, n2}, {n, n}, {n, 1}, 1}, &status) == HEED_OK);
+    CHECK(check_no_overlap("out", {{n, n2}, {n, n - 1}, {n, 1}, 1}, &status) != HEED_OK);
+    CHECK(check_no_overlap("out", {{n, 2 * n2 + 12345}, {n, 2 * n2 - 54321}, {n, n2 + 77777}, 1}, &status) ==
+          HEED_UNSUPPORTED);
+    CHECK(std::string(status.message).rfind("out.stride_head: its size is ", 0) == 0);
+  }
+}
+
 }  // namespace
 }  // namespace heed::test

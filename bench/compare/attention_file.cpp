@@ -118,7 +118,7 @@ Case attention_case(const Safetensors& file) {
   if (find_tensor(file, "lse_keys"))
     c.computations.push_back(sinkless_computation(problem, expectations.lse("lse_keys")));
   add_views(file, attributes, problem, expectations, c);
-  if (problem->plain() && problem->args.B * problem->args.Hq > 0) add_kernels(file, *problem, expectations, c);
+  if (problem->plain()) add_kernels(file, *problem, expectations, c);
   check_present(file, "present_k", problem->k, c);
   check_present(file, "present_v", problem->v, c);
   return c;

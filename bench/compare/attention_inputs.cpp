@@ -12,62 +12,44 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-// A name that is not known might be an option; a file is not run without it.
-void refuse_unknown_names(const Safetensors& file) {
-  static const std::set<std::string> tensors = {
-      "q",   "k",        "v",  "past_k", "past_v",  "mask",      "kv_len",    "alibi_slopes", "sinks",  "out",
-      "lse", "lse_keys", "qk", "logits", "weights", "present_k", "present_v", "ref_out",      "ref_qk", "torch_out"};
-  static const std::set<std::string> attributes = {"format",
-                                                   "name",
-                                                   "kind",
-                                                   "source",
-                                                   "group",
-                                                   "policy",
-                                                   "dtype",
-                                                   "layout",
-                                                   "batch",
-                                                   "heads_q",
-                                                   "heads_kv",
-                                                   "len_q",
-                                                   "len_kv",
-                                                   "len_past",
-                                                   "len_total",
-                                                   "dim_qk",
-                                                   "dim_v",
-                                                   "scale",
-                                                   "softcap",
-                                                   "causal",
-                                                   "offset",
-                                                   "align",
-                                                   "mask",
-                                                   "window_left",
-                                                   "window_right",
-                                                   "alibi",
-                                                   "sink",
-                                                   "scale_is_default",
-                                                   "qk_mode",
-                                                   "prob_scale",
-                                                   "oracle",
-                                                   "note",
-                                                   "ref_error",
-                                                   "torch_differs",
-                                                   "ref_tol",
-                                                   "softmax_precision",
-                                                   "in_onnx_1_20",
-                                                   "atol_out",
-                                                   "atol_lse",
-                                                   "atol_qk",
-                                                   "atol_out_stored",
-                                                   "atol_out_p16",
-                                                   "atol_out_ftz",
-                                                   "rows_without_keys",
-                                                   "plain_f32_error_out",
-                                                   "plain_f32_error_lse"};
-  for (const auto& [name, tensor] : file.tensors)
-    if (!tensors.count(name)) throw Unsupported("tensor '" + name + "'");
-  for (const auto& [name, value] : file.metadata)
-    if (!attributes.count(name) && name.rfind("onnx_", 0) != 0) throw Unsupported("attribute " + name);
-}
+const Names kNames = {
+    {"q",   "k",        "v",  "past_k", "past_v",  "mask",      "kv_len",    "alibi_slopes", "sinks",  "out",
+     "lse", "lse_keys", "qk", "logits", "weights", "present_k", "present_v", "ref_out",      "ref_qk", "torch_out"},
+    {"layout",
+     "batch",
+     "heads_q",
+     "heads_kv",
+     "len_q",
+     "len_kv",
+     "len_past",
+     "len_total",
+     "dim_qk",
+     "dim_v",
+     "scale",
+     "softcap",
+     "causal",
+     "offset",
+     "align",
+     "mask",
+     "window_left",
+     "window_right",
+     "alibi",
+     "sink",
+     "scale_is_default",
+     "qk_mode",
+     "prob_scale",
+     "ref_error",
+     "torch_differs",
+     "softmax_precision",
+     "atol_out",
+     "atol_lse",
+     "atol_qk",
+     "atol_out_stored",
+     "atol_out_p16",
+     "atol_out_ftz",
+     "rows_without_keys",
+     "plain_f32_error_out",
+     "plain_f32_error_lse"}};
 
 // One of q, k, v in either layout: [B, H, L, D], or [B, L, H*D] with the heads packed in the last axis.
 struct View {
@@ -313,7 +295,7 @@ void read_options(const Safetensors& file, const Attributes& attributes, Problem
 
 std::shared_ptr<Problem> attention_problem(const Safetensors& file) {
   const Attributes attributes(file.metadata);
-  refuse_unknown_names(file);
+  refuse_other_names(file, kNames);
   auto problem = std::make_shared<Problem>();
   read_tensors(file, attributes, *problem);
   read_options(file, attributes, *problem);

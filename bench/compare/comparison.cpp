@@ -136,9 +136,10 @@ std::vector<ComputationResult> run(Case& c, const std::vector<Row>& rows, double
   heed_force_isa(kTwin, nullptr);
   for (Computation& computation : c.computations) {
     const heed_status status = call(computation);
-    if (status.code == HEED_UNSUPPORTED) {
+    if (status.code != HEED_OK) {
       heed_force_isa(nullptr, nullptr);
-      throw Unsupported(status.message);
+      if (status.code == HEED_UNSUPPORTED) throw Unsupported(status.message);
+      throw Refused(status.message);
     }
     auto& twin = twins.emplace_back();
     for (const Output& output : computation.outputs) twin.push_back(output.got);

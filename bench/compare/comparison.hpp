@@ -16,6 +16,11 @@ struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// heed calls an argument of the case wrong; what() names it.
+struct Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 struct Output {
   std::string name;               // out, lse, weights, …
   std::vector<double> reference;  // from heed::reference
@@ -64,7 +69,7 @@ struct Row {
 // std::invalid_argument for a name that the build does not have or the processor does not run.
 std::vector<Row> runnable_rows(const std::string& name);
 
-// Throws Unsupported before anything is compared when heed refuses one of the case's computations.
+// Throws Unsupported or Refused before anything is compared when heed refuses one of the case's computations.
 std::vector<ComputationResult> run(Case& c, const std::vector<Row>& rows, double seconds_per_row);
 
 }  // namespace heed::compare

@@ -108,6 +108,17 @@ heed_type float_type_of(const Tensor& tensor, const std::string& name) {
   return type;
 }
 
+void refuse_other_names(const Safetensors& file, const Names& names) {
+  static const std::set<std::string> facts = {
+      "format", "name", "kind",      "source", "group", "policy",  "dtype",        "oracle",
+      "note",   "rows", "row_names", "dim",    "keys",  "ref_tol", "in_onnx_1_20", "tolerance_rule"};
+  for (const auto& [name, tensor] : file.tensors)
+    if (!names.tensors.count(name)) throw Unsupported("tensor '" + name + "'");
+  for (const auto& [name, value] : file.metadata)
+    if (!facts.count(name) && !names.attributes.count(name) && name.rfind("onnx_", 0) != 0)
+      throw Unsupported("attribute " + name);
+}
+
 Case file_case(const Safetensors& file) {
   const std::string kind = Attributes(file.metadata).text("kind", "attention");
   return kind == "attention" ? attention_case(file) : micro_case(file, kind);

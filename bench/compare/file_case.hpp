@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,13 @@ std::vector<std::int64_t> integers(const Tensor& tensor, const std::string& name
 // heed's type for a dtype; throws Unsupported when it has none.
 heed_type type_of(const Tensor& tensor, const std::string& name);
 heed_type float_type_of(const Tensor& tensor, const std::string& name);  // for what may not be fp8: q and the mask
+
+// What a kind of file may have beside facts about itself. A name that is not known might be an option, and a file is
+// not run without it: Unsupported.
+struct Names {
+  std::set<std::string> tensors, attributes;
+};
+void refuse_other_names(const Safetensors& file, const Names& names);
 
 // Throw FileError for a file that contradicts itself and Unsupported for one that asks for what heed does not have.
 std::shared_ptr<Problem> attention_problem(const Safetensors& file);

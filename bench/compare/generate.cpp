@@ -51,10 +51,12 @@ void check(const Generated& request, std::int64_t Dv) {
       throw std::invalid_argument("more numbers than this tool keeps in memory");
   };
   for (const std::int64_t factor : {request.B, request.Hq, request.Lq, request.Lkv}) grow(pairs, factor);
-  for (const std::int64_t factor : {request.B, request.Hq, std::max(request.Lq, request.Lkv), std::max(request.D, Dv)})
+  for (const std::int64_t factor :
+       {request.B, std::max(request.Hq, request.Hkv), std::max(request.Lq, request.Lkv), std::max(request.D, Dv)})
     grow(elements, factor);
+  if (request.Hkv < 0) throw std::invalid_argument("a negative size");
   if (pairs > kMostPairs) throw std::invalid_argument("more than 2^25 pairs of queries and keys");
-  if (request.Hkv < 1 || request.Hq % request.Hkv != 0)
+  if (request.Hq != 0 && (request.Hkv == 0 || request.Hq % request.Hkv != 0))
     throw std::invalid_argument("query heads are not a multiple of key/value heads");
   if (request.D < 1) throw std::invalid_argument("a head without elements");
 }

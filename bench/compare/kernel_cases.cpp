@@ -197,8 +197,9 @@ Computation attend(SharedHead head, const KernelExpectations& expected) {
 }  // namespace
 
 std::vector<Computation> kernel_computations(const Problem& problem, const KernelExpectations& expected) {
-  const SharedHead head = first_head(problem.args);
   std::vector<Computation> computations;
+  if (problem.args.B == 0 || problem.args.Hq == 0) return computations;  // no head
+  const SharedHead head = first_head(problem.args);
   computations.push_back(dots(head));
   computations.push_back(scores(head, expected.scores));
   computations.push_back(softmax(head, expected));

@@ -32,7 +32,8 @@ constexpr const char* kFooter =
     "What a file expects (out, lse, weights, ...) is held against its own tolerances.\n"
     "Without files the inputs are generated.\n\n"
     "Exit status, the first that applies: 1 a value disagrees, or a row with FMA differs from the scalar twin in a\n"
-    "bit; 2 wrong usage, or a file that cannot be read; 77 a file asks for what this version does not have; 0 all\n"
+    "bit; 2 wrong usage or options, or a file that cannot be read; 77 a file asks for what this version does not have; "
+    "0 all\n"
     "agree.";
 
 CaseResult run_case(Case& c, const std::vector<Row>& rows, double seconds) {
@@ -61,6 +62,9 @@ CaseResult guarded(const std::string& name, MakeCase make_case, const std::vecto
     return run_case(c, rows, seconds);
   } catch (const Unsupported& refusal) {
     result.exit = kRefused;
+    result.message = refusal.what();
+  } catch (const Refused& refusal) {
+    result.exit = kUnreadable;
     result.message = refusal.what();
   } catch (const FileError& error) {
     result.exit = kUnreadable;

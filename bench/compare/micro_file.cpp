@@ -44,7 +44,7 @@ std::vector<double> expected_of(const Safetensors& file, const std::string& name
   return doubles(tensor_of(file, name), name);
 }
 
-Computation dot(const Safetensors& file) {
+Computation dot(const Safetensors& file, const Attributes&) {
   const auto a = widened(file, "a"), b = widened(file, "b");
   if (a->size() != b->size()) throw FileError("tensors 'a' and 'b' differ in size");
   const auto offsets = row_offsets(file, static_cast<std::int64_t>(a->size()));
@@ -82,7 +82,7 @@ void expect_softmax(const float* x, std::int64_t n, double* weights, double* tol
   }
 }
 
-Computation softmax_rows(const Safetensors& file) {
+Computation softmax_rows(const Safetensors& file, const Attributes&) {
   const auto x = widened(file, "x");
   const auto offsets = row_offsets(file, static_cast<std::int64_t>(x->size()));
   Computation computation;
@@ -144,7 +144,7 @@ Computation onnx_softmax(const Safetensors& file, const Attributes& attributes) 
 }
 
 // out = alpha * acc + sum of w * v. heed's accumulator has no factor: alpha * acc is rounded once, here.
-Computation weighted_sum(const Safetensors& file) {
+Computation weighted_sum(const Safetensors& file, const Attributes&) {
   const Tensor& v = tensor_of(file, "v");
   const heed_type type = type_of(v, "v");
   if (v.shape.size() != 2) throw FileError("tensor 'v': not a matrix");
@@ -183,7 +183,7 @@ Computation weighted_sum(const Safetensors& file) {
 
 // Two partial results over disjoint keys are joined by attending to both: their lse are the scores, their out the
 // values.
-Computation merge(const Safetensors& file) {
+Computation merge(const Safetensors& file, const Attributes&) {
   const Tensor& first = tensor_of(file, "o1");
   if (first.shape.size() != 2) throw FileError("tensor 'o1': not a matrix");
   const std::int64_t rows = first.shape[0], Dv = first.shape[1];
@@ -223,25 +223,30 @@ Computation merge(const Safetensors& file) {
   return computation;
 }
 
+struct Kind {
+  const char* name;
+  Computation (*computation)(const Safetensors& file, const Attributes& attributes);
+  Names names;
+};
+const Kind kKinds[] = {
+    {"dot", dot, {{"a", "b", "offset", "y", "abs", "cond"}, {}}},
+    {"softmax_rows", softmax_rows, {{"x", "offset", "p", "lse", "row_class"}, {}}},
+    {"onnx_softmax", onnx_softmax, {{"x", "y", "ref_y"}, {"axis", "axis_is_default", "atol_y"}}},
+    {"weighted_sum", weighted_sum, {{"w", "v", "acc", "alpha", "out", "abs"}, {}}},
+    {"merge", merge, {{"o1", "o2", "lse1", "lse2", "out", "lse"}, {}}},
+};
+
 }  // namespace
 
 Case micro_case(const Safetensors& file, const std::string& kind) {
-  const Attributes attributes(file.metadata);
-  Case c;
-  if (kind == "dot") {
-    c.computations.push_back(dot(file));
-  } else if (kind == "softmax_rows") {
-    c.computations.push_back(softmax_rows(file));
-  } else if (kind == "onnx_softmax") {
-    c.computations.push_back(onnx_softmax(file, attributes));
-  } else if (kind == "weighted_sum") {
-    c.computations.push_back(weighted_sum(file));
-  } else if (kind == "merge") {
-    c.computations.push_back(merge(file));
-  } else {
-    throw Unsupported("kind " + kind);
+  for (const Kind& known : kKinds) {
+    if (known.name != kind) continue;
+    refuse_other_names(file, known.names);
+    Case c;
+    c.computations.push_back(known.computation(file, Attributes(file.metadata)));
+    return c;
   }
-  return c;
+  throw Unsupported("kind " + kind);
 }
 
 }  // namespace heed::compare

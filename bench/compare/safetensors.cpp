@@ -17,6 +17,7 @@ static_assert(std::endian::native == std::endian::little, "the files are little-
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kLargestHeader = 100'000'000;  // the format's own limit
+constexpr std::int64_t kLargestEmpty = 1 << 24;        // elements that the axes of an empty tensor would have
 constexpr std::size_t kLargestRank = 8;                // more axes than any tensor of attention has
 
 std::size_t element_bytes(const std::string& dtype) {
@@ -88,6 +89,8 @@ Tensor parse_tensor(const std::string& name, const json& entry, const std::byte*
     tensor.shape.push_back(length);
   }
   tensor.elements = bytes / size;
+  if (bytes == 0 && product / size > kLargestEmpty)
+    fail("an empty axis beside axes of more elements than any file has");
 
   std::int64_t begin = 0, end = 0;
   if (!count_of(entry["data_offsets"][0], begin) || !count_of(entry["data_offsets"][1], end))

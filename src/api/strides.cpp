@@ -30,17 +30,22 @@ bool meets(std::int64_t x, const NamedAxis& axis, std::int64_t columns) {
   return rest < columns || (steps < axis.count - 1 && axis.stride - rest < columns);
 }
 
-// Distances of all pairs of rows, but for the steps along the longest axis, which are solved for.
-bool any_pair_meets(const NamedAxis* axes, std::int64_t columns) {
+// Distances of all pairs of rows, but for the steps along the longest axis, which are solved for. A call with more than
+// so many has 2^30 rows, and no reason to lay them out like that.
+constexpr std::int64_t kMostPairs = std::int64_t{1} << 21;
+
+enum class Search { kApart, kMeet, kTooMany };
+Search search_pairs(const NamedAxis* axes, std::int64_t columns) {
   const NamedAxis *longest = &axes[0], *a = &axes[1], *b = &axes[2];
   if (a->count > longest->count) std::swap(a, longest);
   if (b->count > longest->count) std::swap(b, longest);
+  if (a->count > kMostPairs / 2 / b->count) return Search::kTooMany;
   for (std::int64_t i = 0; i < a->count; ++i) {
     for (std::int64_t j = i == 0 ? 1 : 1 - b->count; j < b->count; ++j) {
-      if (meets(i * a->stride + j * b->stride, *longest, columns)) return true;
+      if (meets(i * a->stride + j * b->stride, *longest, columns)) return Search::kMeet;
     }
   }
-  return false;
+  return Search::kApart;
 }
 
 }  // namespace
@@ -74,7 +79,13 @@ heed_code check_no_overlap(const char* name, const Axes& t, heed_status* status)
   }
   if (doubtful == nullptr) return HEED_OK;
   // Along one axis of its own it overlaps for sure. Else rows may lie between others: every pair of them is looked at.
-  if (doubtful->stride >= t.columns && !any_pair_meets(axes, t.columns)) return HEED_OK;
+  const Search found = doubtful->stride < t.columns ? Search::kMeet : search_pairs(axes, t.columns);
+  if (found == Search::kApart) return HEED_OK;
+  if (found == Search::kTooMany) {
+    return fail(status, HEED_UNSUPPORTED,
+                "%s.%s_%s: its size is %" PRId64 ": rows between so many others are not served", name, t.field,
+                doubtful->name, doubtful->stride);
+  }
   return fail(status, HEED_INVALID_ARGUMENT,
               "%s.%s_%s: its size is %" PRId64 ", so that results would be written over each other", name, t.field,
               doubtful->name, doubtful->stride);

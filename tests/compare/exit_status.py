@@ -70,6 +70,16 @@ with tempfile.TemporaryDirectory() as folder:
     with_attributes(plain, refused, kind="backward")
     expect(77, refused, words=["backward"])
 
+    # Of single kernels too: a tensor or an attribute that means nothing there might be an option.
+    for kernel in ("dot_f32", "softmax_rows", "weighted_sum_n1_d1_f32", "merge_d1"):
+        source = data / f"micro/{kernel}.safetensors"
+        expect(0, source)
+        with_attributes(source, refused, negate="1")
+        expect(77, refused, words=["negate"])
+        header, bytes_ = read(source)
+        write(refused, {**header, "bias": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}}, bytes_)
+        expect(77, refused, words=["tensor 'bias'"])
+
     # What is expected to be refused, and for what.
     with_attributes(plain, refused, prob_scale="0.5")
     expect(0, "--refusal", "prob_scale", refused, words=["agrees", "prob_scale"])

@@ -23,6 +23,9 @@ for seed, distribution in enumerate(["normal", "uniform", "wide", "integers"]):
     compare("--seed", seed, "--distribution", distribution)
 compare("--seed", 5, "--len-kv", 0)
 compare("--seed", 6, "--len-q", 0)
+compare("--seed", 6, "--batch", 0)
+compare("--seed", 6, "--heads-q", 0)
+compare("--seed", 6, "--heads-q", 0, "--heads-kv", 0)
 compare("--seed", 7, "--batch", 2, "--heads-q", 6, "--heads-kv", 3, "--len-q", 17, "--len-kv", 33, "--dim", 7)
 compare("--seed", 8, "--len-q", 1, "--len-kv", 1025, "--dim", 1, "--dim-v", 257)
 compare("--seed", 9, "--len-q", 33, "--len-kv", 33, "--causal", "--scale", -0.3)
@@ -35,7 +38,9 @@ kernels = [computation["kernel"] for computation in first.get("computations", []
 if kernels != ["dot", "scores", "softmax", "weighted_sum", "attend", "attention"]:
     failures.append(f"kernels compared: {kernels}")
 
-for arguments in (["--heads-q", 3], ["--len-q", -1], ["--dim", 0], ["--len-q", 2**40], ["--distribution", "cauchy"]):
+for arguments in (["--heads-q", 3], ["--len-q", -1], ["--dim", 0], ["--len-q", 2**40], ["--distribution", "cauchy"],
+                  ["--scale", "nan"], ["--scale", "inf"], ["--softcap", -1], ["--softcap", "nan"], ["--window-left", -2],
+                  ["--heads-q", 0, "--heads-kv", -1], ["--heads-q", 0, "--heads-kv", 2**40]):
     status, text = run(program, *arguments)
     if status != 2:
         failures.append(f"{arguments}: status {status}, expected 2\n{text}")

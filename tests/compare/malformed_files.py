@@ -24,6 +24,14 @@ first = header["q"]["data_offsets"]
 twice = json.dumps(header).encode()[:-1] + b', "q": ' + json.dumps(header["q"]).encode() + b"}"
 deep = b'{"q":' + b"[" * 100000 + b"]" * 100000 + b"}"
 far = 2**63 - 1
+
+
+def empty(kind, **shapes):
+    """A file of tensors without elements, whose other axes could keep a loop busy for ever."""
+    entries = {name: {"dtype": dtype, "shape": shape, "data_offsets": [0, 0]} for name, (dtype, shape) in shapes.items()}
+    return pack({"__metadata__": {"kind": kind}, **entries}, b"")
+
+
 files = {
     "empty": b"",
     "seven bytes": whole[:7],
@@ -67,6 +75,16 @@ files = {
     "no elements in a head": edited("q", shape=[1, 1, 6, 0], data_offsets=[first[0], first[0]]),
     "out of another shape": edited("out", shape=[1, 1, 2, 3]),
     "attribute is no number": pack({**header, "__metadata__": {**header["__metadata__"], "scale": "one"}}, values),
+    "rows of nothing, joined": empty("attention", q=("F16", [1, 1, 1, 0]), k=("F8_E4M3", [1, 1, 2**60, 0]),
+                                     v=("F8_E4M3", [1, 1, 2**60, 0]), past_k=("F8_E4M3", [1, 1, 0, 0]),
+                                     past_v=("F8_E4M3", [1, 1, 0, 0])),
+    "sequences of nothing": empty("attention", **{name: ("F32", [2**40, 1, 0, 4]) for name in ("q", "k", "v")}),
+    "results of nothing, merged": empty("merge", o1=("F32", [2**40, 0]), o2=("F32", [2**40, 0]), lse1=("F32", [0]),
+                                        lse2=("F32", [0]), out=("F64", [0]), lse=("F64", [0])),
+    "scale NaN": pack({**header, "__metadata__": {**header["__metadata__"], "scale": "nan"}}, values),
+    "scale beyond floats": pack({**header, "__metadata__": {**header["__metadata__"], "scale": "1e39"}}, values),
+    "soft-cap below 0": pack({**header, "__metadata__": {**header["__metadata__"], "softcap": "-1"}}, values),
+    "window below -1": pack({**header, "__metadata__": {**header["__metadata__"], "window_left": "-2"}}, values),
     "attribute past 64 bits": pack({**header, "__metadata__": {**header["__metadata__"], "causal": str(2**64)}}, values),
 }
 
