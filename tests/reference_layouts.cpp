@@ -1,9 +1,11 @@
 // The double reference reads every layout and type that the argument struct can describe. The same numbers laid out
 // differently give the same doubles, so these tests have no tolerance.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -123,6 +125,58 @@ TEST_CASE("reference: rows of tables, and panels") {
   p.args.table_row_count = 3;
   p.args.kv_lengths = {row_lengths.data(), HEED_INT64};
   CHECK(reference_of(p.args, HEED_WEIGHTS) == expected);
+}
+
+TEST_CASE("reference: what a cache binds: panels, and rows of tables") {
+  constexpr std::int64_t kHeads = 2, kD = 5, kDv = 18;
+  ReferenceProblem p(2, 4, kHeads, 3, 40, kD, kDv);
+  const std::vector<float> slopes = {0.5f, 0.25f, 1, 2};
+  const std::vector<std::int64_t> lengths = {40, 21}, dropped = {0, 16};
+  add_positions(p.args, slopes);
+  heed::AttentionArgs bound;
+  static_cast<heed_attention_args&>(bound) = p.args;
+  p.args.kv_lengths = {lengths.data(), HEED_INT64};
+  p.args.key_offset = {dropped.data(), HEED_INT64};
+
+  heed::CacheConfig config;
+  config.Hkv = kHeads;
+  config.D = kD;
+  config.Dv = kDv;
+  const bool quantized = GENERATE(false, true);
+  config.k_type = quantized ? HEED_INT8 : HEED_F32;
+  config.v_type = HEED_F32;
+  config.page_size = 16;
+  config.page_count = 9;
+  config.max_sequences = 3;
+  std::vector<double> memory(config.bytes() / sizeof(double) + 8, std::numeric_limits<double>::quiet_NaN());
+  void* start = memory.data();
+  std::size_t room = memory.size() * sizeof(double);
+  REQUIRE(std::align(64, config.bytes(), start, room) != nullptr);
+  heed::Cache cache;
+  REQUIRE(cache.create(config, start, config.bytes()).ok());
+  std::int64_t unused = -1, sequences[2] = {-1, -1};
+  REQUIRE(cache.open(&unused).ok());
+  for (const std::int64_t b : {1, 0}) {  // so that their rows are not their places in the batch
+    REQUIRE(cache.open(&sequences[b]).ok());
+    heed_tensor k = p.args.k, v = p.args.v;
+    k.data = p.k.data() + b * kHeads * 40 * kD;
+    v.data = p.v.data() + b * kHeads * 40 * kDv;
+    if (b == 1) {  // a page that is dropped again
+      REQUIRE(cache.append(sequences[b], k, v, 16).ok());
+      REQUIRE(cache.drop(sequences[b], 16).ok());
+    }
+    REQUIRE(cache.append(sequences[b], k, v, lengths[b]).ok());
+  }
+  REQUIRE(cache.bind(sequences, 2, &bound).ok());
+  CHECK(sequences[0] != 0);
+  bound.Lkv = p.args.Lkv;
+
+  if (!quantized) {
+    CHECK(reference_of(bound, HEED_WEIGHTS) == reference_of(p.args, HEED_WEIGHTS));
+  } else {  // codes are within a 254th of a row's largest number: a wrong place would show
+    const ReferenceResult got = reference_of(bound), expected = reference_of(p.args);
+    for (std::size_t i = 0; i < got.out.size(); ++i) CHECK(std::fabs(got.out[i] - expected.out[i]) <= 0.1);
+  }
 }
 
 TEST_CASE("reference: ragged batches") {

@@ -216,3 +216,38 @@ TEST_CASE("reference: scale 0 and below") {
   p.args.scale = -1;
   CHECK(reference_of(p.args, HEED_SCORES_SCALED).view == std::vector<double>{-1, -2, -3});
 }
+
+TEST_CASE("reference: views of what is not attended, and of a row whose scores are all -inf") {
+  ReferenceProblem p = with_scores({1, 2}, {3, 5});
+  const std::vector<unsigned char> mask = {1, 0};
+  p.args.mask_kind = HEED_BYTE_MASK;
+  p.args.mask = mask.data();
+  p.args.softcap = 1;
+  CHECK(reference_of(p.args, HEED_SCORES_SCALED).view == std::vector<double>{1, 2});
+  CHECK(near(reference_of(p.args, HEED_SCORES_CAPPED).view, {std::tanh(1.0), std::tanh(2.0)}));
+  CHECK(reference_of(p.args, HEED_SCORES_BIASED).view[1] == -kInf);
+  CHECK(reference_of(p.args, HEED_WEIGHTS).view == std::vector<double>{1, 0});
+
+  const ReferenceResult r = reference_of(with_scores({-kInfinity, -kInfinity}, {3, 5}).args, HEED_WEIGHTS);
+  CHECK(r.lse[0] == -kInf);
+  CHECK((positive_zero(r.view[0]) && positive_zero(r.view[1])));
+}
+
+TEST_CASE("reference: the steps of a row, and the row at once") {
+  ReferenceProblem p(1, 1, 1, 2, 5, 3, 4);
+  double s[2 * 5], weights[5], out[4], steps[4];
+  heed::reference::scores(p.q.data(), p.k.data(), 2, 5, 3, 1 / std::sqrt(3.0), s);
+  std::vector<double> result(2 * 4);
+  heed::reference::attention(p.args, result.data(), nullptr);
+  const ReferenceResult expected = reference_of(p.args);
+  CHECK(result == expected.out);
+  for (int r = 0; r < 2; ++r) {
+    CHECK(near(heed::reference::attend(s + r * 5, p.v.data(), 5, 4, out), expected.lse[r]));
+    CHECK(near(heed::reference::softmax(s + r * 5, weights, 5), expected.lse[r]));
+    heed::reference::weighted_sum(weights, p.v.data(), 5, 4, nullptr, steps);
+    for (int d = 0; d < 4; ++d) {
+      CHECK(near(out[d], expected.out[r * 4 + d]));
+      CHECK(near(steps[d], expected.out[r * 4 + d]));
+    }
+  }
+}

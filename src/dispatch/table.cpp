@@ -21,10 +21,9 @@ const Table kRows[] = {
 constexpr int kCount = sizeof kRows / sizeof kRows[0];
 
 int best() {
-  for (int i = 0; i < kCount; ++i) {
-    if (kRows[i].automatic && supported(kRows[i])) return i;
-  }
-  return kCount - 1;  // not reached: the row `scalar` needs nothing
+  int i = 0;
+  while (!kRows[i].automatic || !supported(kRows[i])) ++i;  // ends: the row `scalar` needs nothing
+  return i;
 }
 
 // The resolved choice in one word: the row's index, and whether a name was refused. There is no lock here, nor a static

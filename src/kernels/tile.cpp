@@ -33,7 +33,7 @@ constexpr Shape kShapes[] = {
     {8, 6, {0, 4, 2, 2, 1, 1}},   // 16 registers, 2 vectors per panel
     {16, 2, {0, 2, 0, 0, 0, 0}},  // emulated, for tests only: few shapes, because each takes seconds to compile
 };
-constexpr Shape shape_of(int lanes) {
+consteval Shape shape_of(int lanes) {
   for (const Shape& shape : kShapes) {
     if (shape.lanes == lanes) return shape;
   }

@@ -87,8 +87,7 @@ bool Sequence::key_exists(std::int64_t slot) const {
 std::int64_t Sequence::page(std::int64_t slot) const {
   const std::int64_t nth = slot / args.page_size;
   if (args.block_table.data) return index_or(args.block_table, row * args.block_table_stride + nth, -1);
-  const std::int64_t entry = index_or(args.page_indptr, row, 0) + nth;
-  return entry < index_or(args.page_indptr, row + 1, 0) ? index_or(args.page_indices, entry, -1) : -1;
+  return index_or(args.page_indices, index_or(args.page_indptr, row, 0) + nth, -1);
 }
 
 double Sequence::query(std::int64_t head, std::int64_t i, std::int64_t d) const {
