@@ -305,6 +305,22 @@ TEST_CASE("a batch of nothing ends at once, however large", "[attention][argumen
   CHECK(heed_attention(&args, nullptr) == HEED_OK);
 }
 
+// Legal by every rule, and more than a machine has.
+TEST_CASE("a workspace that no memory holds is not asked for", "[attention][arguments]") {
+  const float q = 1.0f;
+  float out = 77.0f;
+  Args args{};
+  args.struct_size = sizeof args;
+  args.B = two_to(57);
+  args.Hq = args.Hkv = args.Lq = args.D = args.Dv = 1;
+  args.q = {&q, 0, 0, 0, HEED_F32};
+  args.out = {&out, 1, 0, 0, HEED_F32};
+  heed_status status;
+  CHECK(heed_attention(&args, &status) == HEED_OUT_OF_MEMORY);
+  CHECK(std::string(status.message) == "allocator: the workspace has no size");
+  CHECK(out == 77.0f);
+}
+
 // A caller built against the first version: the fields that came later are at their defaults, whatever lies there.
 TEST_CASE("a smaller struct", "[attention][arguments]") {
   const ModelProblem problem = valid();

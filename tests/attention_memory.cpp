@@ -268,6 +268,11 @@ TEST_CASE("single kernels without memory write nothing", "[kernels][memory]") {
   const heed_matrix_out s{out.data(), 4, 4, 0, HEED_F32}, sums{out.data(), 4, 10, 0, HEED_F32};
   const heed_matrix many{x.data(), 100, 400, 0, HEED_F32}, values{x.data(), 400, 100, 0, HEED_F32};
   const heed_matrix_out rows{out.data(), 100, 100, 0, HEED_F32};
+  std::vector<float> o(4000, 0.25f);
+  float m = 0.0f, l = 1.0f;
+  const State one(&m, &l, o.data(), 1, 1, 1, 4000), other(&out[50], &out[60], &out[100], 1, 1, 1, 4000);
+  const heed_result result{{x.data(), 0, 0, 4000, HEED_F32}, &m};
+  const heed_tensor_out together{&out[100], 0, 0, 4000, HEED_F32};
   for_each_row([&](const Table& row) {
     const ForcedRow forced(row);
     heed_status scores_status, attend_status;
@@ -275,10 +280,14 @@ TEST_CASE("single kernels without memory write nothing", "[kernels][memory]") {
     const heed_code scores = heed_scores(&q, &q, 1.0f, &s, &scores_status);
     const heed_code attended = heed_attend(&many, &values, &rows, nullptr, &attend_status);
     const heed_code summed = heed_weighted_sum(&q, &v, nullptr, &sums, nullptr);  // needs none
+    const heed_code merged = heed_state_merge(&one, &one, &other, nullptr);
+    const heed_code joined = heed_merge_lse(1, 1, 1, 4000, &result, &result, &together, nullptr, nullptr);
     g_refuse = false;
     CHECK(scores == HEED_OUT_OF_MEMORY);
     CHECK(attended == HEED_OUT_OF_MEMORY);
     CHECK(summed == HEED_OK);
+    CHECK(merged == HEED_OUT_OF_MEMORY);
+    CHECK(joined == HEED_OUT_OF_MEMORY);
     CHECK(std::string(scores_status.message).compare(0, 7, "malloc:") == 0);
     CHECK(std::string(attend_status.message).compare(0, 7, "malloc:") == 0);
     for (std::size_t n = 40; n < out.size(); ++n) REQUIRE(out[n] == 77.0f);

@@ -15,6 +15,13 @@ heed_code begin(Engine& e, heed_status* s) {
 }
 std::int64_t g_table[2] = {0, 0};
 
+void too_many_states(AttentionArgs& args, int keys) {
+  args.B = args.Hq = args.Hkv = args.D = args.Dv = 1;
+  args.Lq = two_to(22);
+  args.Lkv = two_to(keys);
+  args.executor.threads = 4096;
+}
+
 const Rule kPlanRules[] = {
     {"plan:", "null", [](Engine& e, heed_status* s) { return heed_plan_make(&e.plan_args, nullptr, s); }},
     {"args:", "null", [](Engine& e, heed_status* s) { return heed_plan_make(nullptr, &e.unmade, s); }},
@@ -40,6 +47,10 @@ const Rule kPlanRules[] = {
     // A legal problem whose workspace no memory can hold.
     RULE(make, "args:", "workspace", e.plan_args.B = two_to(57);
          e.plan_args.Hq = e.plan_args.Hkv = e.plan_args.Lq = e.plan_args.Lkv = e.plan_args.D = e.plan_args.Dv = 1),
+    // Or whose states alone are more than that: by their number, by their bytes, by both with the buffers.
+    RULE(make, "args:", "workspace", too_many_states(e.plan_args, 60)),
+    RULE(make, "args:", "workspace", too_many_states(e.plan_args, 48)),
+    RULE(make, "args:", "workspace", too_many_states(e.plan_args, 40)),
 
     RULE(run, "B:", "is 3, the plan was made for at most 2", e.p.args.B = 3),
     RULE(run, "Lq:", "is 4", e.p.args.Lq = 4, e.p.args.out.stride_head = 36, e.p.args.out.stride_batch = 144),

@@ -145,6 +145,46 @@ TEST_CASE("a batch of the cache's sequences, in any order and more than once", "
   });
 }
 
+// More than a second-level cache holds, so that what comes next is asked for; pages that are not there included.
+TEST_CASE("long sequences in panels, and pages that are missing", "[engine][cache]") {
+  const CacheConfig config = config_of(1, 64, 64, HEED_F32, HEED_F32, 128, 18);
+  CacheMemory memory(config);
+  std::int64_t id = -1;
+  REQUIRE(memory.cache.open(&id).ok());
+  Tokens tokens;
+  append(memory.cache, config, id, tokens, 2180, 6);
+  Floats out(4 * 64), lse(4);
+  std::vector<std::int32_t> table;
+  for_each_row([&](const Table& row) {
+    const ForcedRow forced(row);
+    const Compared whole = compare(memory.cache, config, id, tokens, 4, 1, 6);
+    const bool same = whole.cached == whole.plain;
+    CHECK(same);
+
+    AttentionArgs holes;
+    holes.B = holes.Lq = 1;
+    holes.Hq = 4;
+    const Floats q = random_floats(4 * 64, 7);
+    holes.q = heads_first(q.data(), 4, 1, 64);
+    holes.out = heads_first(out.data(), 4, 1, 64);
+    REQUIRE(memory.cache.bind(&id, 1, &holes).ok());
+    std::vector<unsigned char> mask(static_cast<std::size_t>(holes.Lkv), 1);
+    const auto* pages = static_cast<const std::int32_t*>(holes.block_table.data) + id * holes.block_table_stride;
+    table.assign(pages, pages + 18);
+    AttentionArgs masked = holes;
+    for (const std::size_t gone : {0, 5, 6, 17}) {
+      table[gone] = -1;
+      for (std::size_t j = gone * 128; j < mask.size() && j < gone * 128 + 128; ++j) mask[j] = 0;
+    }
+    masked.mask_kind = HEED_BYTE_MASK;
+    masked.mask = mask.data();
+    holes.block_table = {table.data(), HEED_INT32};
+    holes.table_rows = {};
+    const bool alike = bits_of_call(holes, out, lse) == bits_of_call(masked, out, lse);
+    CHECK(alike);
+  });
+}
+
 TEST_CASE("a full cache says so and stays as it is", "[engine][cache]") {
   CacheConfig config = config_of(1, 4, 4, HEED_F32, HEED_F32, 16, 3);
   config.max_sequences = 3;

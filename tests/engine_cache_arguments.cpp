@@ -24,6 +24,23 @@ heed_code attend_bound(Engine& e, heed_status* s) {
   return heed_attention(&args, s);
 }
 
+template <class Change>
+heed_code attend_changed(Engine& e, heed_status* s, const Change& change) {
+  AttentionArgs args = e.p.args;
+  REQUIRE(heed_cache_bind(e.cache, e.sequences, 2, &args, nullptr) == HEED_OK);
+  change(args);
+  return heed_attention(&args, s);
+}
+
+const std::int64_t g_ones[] = {1, 1, 1}, g_beyond[] = {0, 2}, g_below[] = {-1, 0};
+
+// A call that is bound to a cache, and then changed.
+#define BOUND_RULE(argument, why, ...)                                                                        \
+  {                                                                                                           \
+    argument, why,                                                                                            \
+        [](Engine& e, heed_status* s) { return attend_changed(e, s, [](AttentionArgs& a) { __VA_ARGS__; }); } \
+  }
+
 const Rule kCacheRules[] = {
     {"config:", "null",
      [](Engine& e, heed_status* s) { return heed_cache_create(nullptr, e.spare, sizeof e.spare, &e.other, s); }},
@@ -102,6 +119,13 @@ const Rule kCacheRules[] = {
     RULE(attend_bound, "k.stride_head:", "panels of a head", e.config.D = 8),
     RULE(attend_bound, "v.stride_head:", "panels of a head", e.config.Dv = 17, e.p.args.out.stride_token = 17,
          e.p.args.out.stride_head = 51, e.p.args.out.stride_batch = 204),
+    BOUND_RULE("page_size:", "24 is not a multiple of 16", a.page_size = 24),
+    BOUND_RULE("key_begin[0]:", "1 is not a multiple of 16", a.key_begin = {g_ones, HEED_INT64}),
+    BOUND_RULE("kv_panels:", "is 2", a.kv_panels = 2),
+    BOUND_RULE("kv_panels:", "needs pages", a.block_table = {}, a.page_size = 0, a.table_rows = {}),
+    BOUND_RULE("table_rows[1]:", "row 2 is not among table_row_count = 2", a.table_rows = {g_beyond, HEED_INT64}),
+    BOUND_RULE("table_rows[0]:", "row -1", a.table_rows = {g_below, HEED_INT64}),
+    BOUND_RULE("table_rows:", "beside kv_indptr", a.kv_indptr = {g_ones, HEED_INT64}),
 };
 
 TEST_CASE("the cache: a broken rule is named, and nothing is written", "[engine][cache][arguments]") {

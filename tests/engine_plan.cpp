@@ -284,6 +284,17 @@ TEST_CASE("a plan says what it chose", "[engine][plan]") {
   });
 }
 
+TEST_CASE("a plan that is not made has nothing to say", "[engine][plan]") {
+  const heed_plan none{};
+  char text[20] = "";
+  for (const heed_plan* plan : {&none, static_cast<const heed_plan*>(nullptr)}) {
+    CHECK(heed_plan_workspace_bytes(plan) == 0);
+    CHECK(heed_plan_describe(plan, nullptr, 99) == sizeof "no plan yet\n");
+    CHECK(heed_plan_describe(plan, text, sizeof text) == sizeof "no plan yet\n");
+    CHECK(std::string(text) == "no plan yet\n");
+  }
+}
+
 TEST_CASE("a plan names every type", "[engine][plan]") {
   EngineProblem p({1, 1, 1, 1, 40, 8, 8});
   const char* const names[] = {"f32", "f16", "bf16", "int8", "fp8 e4m3", "fp8 e5m2"};
