@@ -50,7 +50,7 @@ const Rule kPlanRules[] = {
     // Or whose states alone are more than that: by their number, by their bytes, by both with the buffers.
     RULE(make, "args:", "workspace", too_many_states(e.plan_args, 60)),
     RULE(make, "args:", "workspace", too_many_states(e.plan_args, 48)),
-    RULE(make, "args:", "workspace", too_many_states(e.plan_args, 40)),
+    RULE(make, "args:", "workspace", too_many_states(e.plan_args, 42)),
 
     RULE(run, "B:", "is 3, the plan was made for at most 2", e.p.args.B = 3),
     RULE(run, "Lq:", "is 4", e.p.args.Lq = 4, e.p.args.out.stride_head = 36, e.p.args.out.stride_batch = 144),
