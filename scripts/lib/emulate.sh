@@ -15,14 +15,14 @@ has_rows() { # expected, found
   [ "$1" = "$2" ] || { echo "expected the rows: $1, found: $2" && false; }
 }
 
-# as_processor CPU ROW SUITE ROWS…: as on that processor of QEMU's, which has exactly these rows.
+# as_processor CPU ROW SUITES ROWS…: as on that processor of QEMU's, which has exactly these rows.
 as_processor() {
-  cpu=$1 suite=$3 emulator="qemu-x86_64 -cpu $1"
+  cpu=$1 suites=$(printf -- ' --suite %s' $3) emulator="qemu-x86_64 -cpu $1"
   export HEED_ISA="$2" HEED_TEST_PROBLEMS=1/100
   shift 3
   printf '\n== processor %s\n' "$cpu"
   succeeds has_rows "$* " "$($emulator build/test-gcc/tests/runnable_rows | tr '\n' ' ')"
-  run_tests build/test-gcc "processor-$cpu" --suite "$suite" --timeout-multiplier 20 --wrapper "$emulator"
+  run_tests build/test-gcc "processor-$cpu" $suites --timeout-multiplier 20 --wrapper "$emulator"
   unset HEED_ISA HEED_TEST_PROBLEMS
 }
 
@@ -31,8 +31,10 @@ as_golden() {
   succeeds qemu-x86_64 -cpu "$1" build/test-gcc/tests/golden/golden --check tests/golden/arithmetic --row "$2"
 }
 
+# Kernels of rows with masked loads stay out: QEMU 7.2 reads masked lanes too, and dies at the unmapped pages that the
+# tests put there.
 test_processors() {
-  as_processor qemu64 sse2 emulated sse2 scalar             # the plainest
+  as_processor qemu64 sse2 'emulated kernels' sse2 scalar   # the plainest
   as_golden qemu64 scalar # whose multiply-add is the C library's, in software
   as_processor Westmere sse2 dispatched sse2 scalar
   as_processor max,-avx2,-fma sse2 dispatched sse2 scalar   # AVX and F16C only, as Ivy Bridge
