@@ -22,7 +22,9 @@ as_processor() {
   shift 3
   printf '\n== processor %s\n' "$cpu"
   succeeds has_rows "$* " "$($emulator build/test-gcc/tests/runnable_rows | tr '\n' ' ')"
+  wrapped=qemu-x86_64
   run_tests build/test-gcc "processor-$cpu" $suites --timeout-multiplier 20 --wrapper "$emulator"
+  wrapped=
   unset HEED_ISA HEED_TEST_PROBLEMS
 }
 
@@ -49,8 +51,10 @@ test_processors() {
 test_valgrind() {
   HEED_ISA=$(build/test-gcc/tests/runnable_rows | head -n 1) HEED_TEST_PROBLEMS=1/50
   export HEED_ISA HEED_TEST_PROBLEMS
+  wrapped=valgrind
   run_tests build/test-gcc valgrind --suite programs --no-suite native --timeout-multiplier 20 \
     --wrapper 'valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite'
+  wrapped=
   unset HEED_ISA HEED_TEST_PROBLEMS
 }
 
