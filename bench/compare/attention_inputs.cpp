@@ -107,7 +107,7 @@ void join_past(const Safetensors& file, const std::string& name, View& view, std
 
 // Empty axes hide sizes that no file could hold; a product of small ones can be more than memory.
 void check_sizes(const heed_attention_args& args) {
-  constexpr std::int64_t kMostPairs = std::int64_t{1} << 28;
+  constexpr std::int64_t kMostPairs = std::int64_t{1} << 25;  // 40 bytes each
   if (args.D < 1 || args.Dv < 1) throw FileError("a head without elements");
   const Shape axes = {args.B, args.Hq, args.Lq, std::max(args.Lkv, args.Dv)};
   std::int64_t product = 1;

@@ -54,7 +54,7 @@ void check(const Generated& request, std::int64_t Dv) {
   for (const std::int64_t factor :
        {request.B, std::max(request.Hq, request.Hkv), std::max(request.Lq, request.Lkv), std::max(request.D, Dv)})
     grow(elements, factor);
-  if (request.Hkv < 0) throw std::invalid_argument("a negative size");
+  if (request.Hkv < 0 || Dv < 0) throw std::invalid_argument("a negative size");
   if (pairs > kMostPairs) throw std::invalid_argument("more than 2^25 pairs of queries and keys");
   if (request.Hq != 0 && (request.Hkv == 0 || request.Hq % request.Hkv != 0))
     throw std::invalid_argument("query heads are not a multiple of key/value heads");

@@ -94,10 +94,11 @@ std::vector<std::string> files_of(const std::vector<std::string>& names) {
       continue;
     }
     std::vector<std::string> found;
-    for (const auto& entry : fs::recursive_directory_iterator(name, error))
-      if (entry.path().extension() == ".safetensors") found.push_back(entry.path().string());
+    for (fs::recursive_directory_iterator entry(name, error), end; !error && entry != end; entry.increment(error))
+      if (entry->path().extension() == ".safetensors") found.push_back(entry->path().string());
     std::sort(found.begin(), found.end());
     files.insert(files.end(), found.begin(), found.end());
+    if (error || found.empty()) files.push_back(name);  // which cannot be read
   }
   return files;
 }
@@ -166,6 +167,10 @@ int compare(const Options& options) {
   }
   if (options.json) print_json(results);
   if (!options.json && results.size() > 1) print_summary(results);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::fprintf(stderr, "heed-compare: the report could not be written\n");
+    return kUnreadable;
+  }
   return overall(results);
 }
 

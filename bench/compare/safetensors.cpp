@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -18,7 +19,8 @@ static_assert(std::endian::native == std::endian::little, "the files are little-
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kLargestHeader = 100'000'000;  // the format's own limit
 constexpr std::int64_t kLargestEmpty = 1 << 24;        // elements that the axes of an empty tensor would have
-constexpr std::size_t kLargestRank = 8;                // more axes than any tensor of attention has
+constexpr std::size_t kMostTensors = 4096;
+constexpr std::size_t kLargestRank = 8;  // more axes than any tensor of attention has
 
 std::size_t element_bytes(const std::string& dtype) {
   static const std::map<std::string, std::size_t> sizes = {
@@ -37,20 +39,29 @@ bool count_of(const json& value, std::int64_t& count) {
   return true;
 }
 
+void check_header(std::uint64_t header_bytes, std::size_t file_bytes, const char* text) {
+  if (header_bytes > kLargestHeader) throw FileError("a header of " + std::to_string(header_bytes) + " bytes");
+  if (header_bytes > file_bytes - kLengthBytes) throw FileError("ends inside the header");
+  if (header_bytes == 0 || *text != '{') throw FileError("the header does not begin with '{'");
+}
+
 // The header as JSON. A name that occurs twice would leave it to the parser which one counts, so it is refused.
 json parse_header(const char* begin, const char* end) {
-  if (begin == end || *begin != '{') throw FileError("the header does not begin with '{'");
   std::vector<std::set<std::string>> names;
   std::string twice;
+  std::size_t entries = 0;
   const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
     const auto level = static_cast<std::size_t>(depth);
+    if (level > 3) throw FileError("the header is nested more deeply than an entry");
+    if (level == 1 && event == json::parse_event_t::key && ++entries > kMostTensors)
+      throw FileError("more than " + std::to_string(kMostTensors) + " tensors");
     if (event == json::parse_event_t::object_start) {
       names.resize(std::max(names.size(), level + 1));
       names[level].clear();
     } else if (event == json::parse_event_t::key && !names[level - 1].insert(parsed.get<std::string>()).second) {
       twice = parsed.get<std::string>();
     }
-    return level <= 3;  // nothing in a header lies deeper
+    return true;
   };
   json header = json::parse(begin, end, watch, false);
   if (header.is_discarded() || !header.is_object()) throw FileError("the header is not a JSON object");
@@ -124,9 +135,8 @@ Safetensors parse_safetensors(const std::byte* bytes, std::size_t size) {
   if (size < kLengthBytes) throw FileError("shorter than the 8 bytes that give the header's length");
   std::uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, bytes, kLengthBytes);
-  if (header_bytes > kLargestHeader) throw FileError("a header of " + std::to_string(header_bytes) + " bytes");
-  if (header_bytes > size - kLengthBytes) throw FileError("ends inside the header");
   const char* text = reinterpret_cast<const char*>(bytes) + kLengthBytes;
+  check_header(header_bytes, size, text);
   const json header = parse_header(text, text + header_bytes);
 
   Safetensors file;
@@ -149,9 +159,20 @@ Safetensors parse_safetensors(const std::byte* bytes, std::size_t size) {
 }
 
 Safetensors read_safetensors(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) throw FileError(error ? "cannot be opened" : "not a file");
   std::ifstream stream(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = stream ? static_cast<std::streamoff>(stream.tellg()) : -1;
   if (size < 0 || size == std::numeric_limits<std::streamoff>::max()) throw FileError("cannot be opened");
+  // A header that cannot be one ends it before the rest is read, which may be much.
+  std::byte first[kLengthBytes + 1] = {};
+  stream.seekg(0);
+  if (size >= static_cast<std::streamoff>(sizeof first)) {
+    stream.read(reinterpret_cast<char*>(first), sizeof first);
+    std::uint64_t header_bytes = 0;
+    std::memcpy(&header_bytes, first, kLengthBytes);
+    check_header(header_bytes, static_cast<std::size_t>(size), reinterpret_cast<const char*>(first) + kLengthBytes);
+  }
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
   stream.seekg(0);
   stream.read(reinterpret_cast<char*>(bytes.data()), size);

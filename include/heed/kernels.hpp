@@ -10,13 +10,13 @@ namespace heed {
 
 // A row-major matrix of floats that somebody else owns: element (r, c) is data[r * stride + c]; stride 0 means cols.
 struct Matrix : heed_matrix {
-  Matrix(const float* data, std::int64_t rows, std::int64_t cols, std::int64_t stride = 0) noexcept
-      : heed_matrix{data, rows, cols, stride, HEED_F32} {}
+  Matrix(const float* data_, std::int64_t rows_, std::int64_t cols_, std::int64_t stride_ = 0) noexcept
+      : heed_matrix{data_, rows_, cols_, stride_, HEED_F32} {}
 };
 
 struct MutableMatrix : heed_matrix_out {
-  MutableMatrix(float* data, std::int64_t rows, std::int64_t cols, std::int64_t stride = 0) noexcept
-      : heed_matrix_out{data, rows, cols, stride, HEED_F32} {}
+  MutableMatrix(float* data_, std::int64_t rows_, std::int64_t cols_, std::int64_t stride_ = 0) noexcept
+      : heed_matrix_out{data_, rows_, cols_, stride_, HEED_F32} {}
 };
 
 [[nodiscard]] inline float dot(const float* a, const float* b, std::int64_t n) noexcept { return heed_dot(a, b, n); }

@@ -34,10 +34,10 @@ HEED_API double attend(const float* s, const float* v, std::int64_t n, std::int6
 HEED_API double attend(const double* s, const float* v, std::int64_t n, std::int64_t Dv, double* out) noexcept;
 
 // What heed_attention computes from the same arguments, every option included but for states: args.start and args.end
-// are not looked at, args.out, args.lse and args.inspect not touched. out is [B][Hq][Lq][Dv]; lse is [B][Hq][Lq], or null; inspect is [B][Hq][Lq][Lkv] and holds the view
-// args.inspect_what, or null: scores are -inf and weights 0 where not attended, but the views before the bias show
-// every key that exists. Lq and Lkv are at least the longest sequence's; rows past a sequence's own queries are left
-// alone.
+// are not looked at, args.out, args.lse and args.inspect not touched. out is [B][Hq][Lq][Dv]; lse is [B][Hq][Lq], or
+// null; inspect is [B][Hq][Lq][Lkv] and holds the view args.inspect_what, or null: scores are -inf and weights 0 where
+// not attended, but the views before the bias show every key that exists. Lq and Lkv are at least the longest
+// sequence's; rows past a sequence's own queries are left alone.
 HEED_API void attention(const heed_attention_args& args, double* out, double* lse, double* inspect = nullptr) noexcept;
 
 }  // namespace heed::reference

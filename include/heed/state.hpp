@@ -9,8 +9,8 @@ namespace heed {
 
 // Somebody else's memory: m and l [B][Hq][Lq], o [B][Hq][Lq][Dv], contiguous.
 struct State : heed_state {
-  State(float* m, float* l, float* o, std::int64_t B, std::int64_t Hq, std::int64_t Lq, std::int64_t Dv) noexcept
-      : heed_state{B, Hq, Lq, Dv, m, l, o, 0, 0, 0, 0, 0, 0} {}
+  State(float* m_, float* l_, float* o_, std::int64_t B_, std::int64_t Hq_, std::int64_t Lq_, std::int64_t Dv_) noexcept
+      : heed_state{B_, Hq_, Lq_, Dv_, m_, l_, o_, 0, 0, 0, 0, 0, 0} {}
 };
 
 // This part's keys join `start`, and the result goes to `end` (which may be start).

@@ -40,7 +40,7 @@ if kernels != ["dot", "scores", "softmax", "weighted_sum", "attend", "attention"
 
 for arguments in (["--heads-q", 3], ["--len-q", -1], ["--dim", 0], ["--len-q", 2**40], ["--distribution", "cauchy"],
                   ["--scale", "nan"], ["--scale", "inf"], ["--softcap", -1], ["--softcap", "nan"], ["--window-left", -2],
-                  ["--heads-q", 0, "--heads-kv", -1], ["--heads-q", 0, "--heads-kv", 2**40]):
+                  ["--heads-q", 0, "--heads-kv", -1], ["--dim-v", -1], ["--heads-q", 0, "--heads-kv", 2**40]):
     status, text = run(program, *arguments)
     if status != 2:
         failures.append(f"{arguments}: status {status}, expected 2\n{text}")

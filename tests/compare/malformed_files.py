@@ -1,7 +1,9 @@
 """Files that are cut, contradict themselves or lie: each is refused with status 2 and a reason, none crashes."""
 import json
+import os
 import pathlib
 import struct
+import subprocess
 import sys
 import tempfile
 
@@ -62,6 +64,8 @@ files = {
     "overflowing shape": edited("q", shape=[2**32, 2**32, 3, 2]),
     "overflow behind a zero": edited("q", shape=[0, far, far, far]),
     "size past 64 bits": edited("q", shape=[2**64, 1, 3, 2]),
+    "20000 tensors": pack(b"{" + b",".join(b'"t%d":{}' % n for n in range(20000)) + b"}", b""),
+    "nested objects": pack(b'{"q":' + b'{"q":' * 100000 + b"1" + b"}" * 100001, b""),
     "a thousand axes": edited("q", shape=[1] * 1000),
     "shape and offsets differ": edited("q", shape=[1, 1, 3, 3]),
     "offsets backwards": edited("q", data_offsets=first[::-1]),
@@ -96,6 +100,18 @@ with tempfile.TemporaryDirectory() as folder:
         status, text = run(program, path)
         if status != 2 or "cannot be read: " not in text:
             failures.append(f"{name}: status {status}\n{text}")
+    empty_folder = pathlib.Path(folder) / "empty"
+    empty_folder.mkdir()
+    os.mkfifo(empty_folder / "fifo")
+    good = str(source)
+    for arguments in ([good, empty_folder], [empty_folder / "fifo", good], [good, "/dev/null"]):
+        status, text = run(program, *arguments)
+        if status != 2 or "cannot be read: " not in text:
+            failures.append(f"{arguments}: status {status}\n{text}")
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        status = subprocess.run([program, good], stdout=full, stderr=subprocess.DEVNULL, check=False).returncode
+    if status != 2:
+        failures.append(f"a report that cannot be written: status {status}")
     status, text = run(program, folder + "/nothing")
     if status != 2:
         failures.append(f"a file that is not there: status {status}\n{text}")

@@ -22,8 +22,8 @@ for compiler in found.values():
         languages = ['c++17', 'c++20'] + (['c99', 'c11'] if header.suffix == '.h' else [])
         for standard in languages:
             language = 'c' if standard in ('c99', 'c11') else 'c++'
-            command = [compiler, '-x', language, '-std=' + standard, '-Wall', '-Wextra', '-Wpedantic', '-Werror',
-                       '-I', include, '-fsyntax-only', '-H', '-']
+            command = [compiler, '-x', language, '-std=' + standard, '-Wall', '-Wextra', '-Wpedantic', '-Wshadow',
+                       '-Wconversion', '-Werror', '-I', include, '-fsyntax-only', '-H', '-']
             command += ['-fopenmp'] if header.name == 'openmp.h' else []
             run = subprocess.run(command, input=f'#include "{header.relative_to(include)}"\n', text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
