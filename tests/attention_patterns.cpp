@@ -239,5 +239,26 @@ TEST_CASE("the score callback sees attended pairs only", "[attention][masks]") {
   });
 }
 
+TEST_CASE("a mask callback that answers with another number excludes", "[attention][mask]") {
+  Random random(7);
+  const ModelProblem problem = plain_coded(random, 3, 40, 5, 6);
+  for_each_row([&](const Table& row) {
+    const ForcedRow forced(row);
+    for (const heed_rectangle answer : {-1, 3, 77}) {
+      static heed_rectangle said;
+      said = answer;
+      Call call(problem, Layout::kHeadsFirst);
+      call.args.mask_callback = [](void*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t) {
+        return said;
+      };
+      const Result found = call.run();
+      for (const float x : found.out) CHECK(bits_of(x) == 0u);
+      std::vector<double> out(found.out.size());
+      reference::attention(call.args, out.data(), nullptr);
+      for (const double x : out) CHECK(x == 0.0);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -197,6 +197,34 @@ TEST_CASE("dot of (1 ... D) with ones is exact, and the last element counts") {
   });
 }
 
+TEST_CASE("scores, shown by a kernel or by attention: one NaN, and no -0") {
+  // A NaN of either sign in q and in k, and a product that underflows.
+  const float q[] = {float_of(0x7F800001u), 1.0f, 1e-30f, 0.0f},
+              k[] = {float_of(0xFFC12345u), float_of(0xFFC00000u), -1e-30f, 0.0f};
+  for_each_row([&](const Table& row) {
+    const ForcedRow forced(row);
+    float s[4], view[4], out[4];
+    demand(scores(Matrix(q, 2, 2), Matrix(k, 2, 2), 1.0f, MutableMatrix(s, 2, 2)));
+    AttentionArgs args;
+    args.B = args.Hq = args.Hkv = 1;
+    args.Lq = args.Lkv = args.D = args.Dv = 2;
+    args.q = heads_first(q, 1, 2, 2);
+    args.k = args.v = heads_first(k, 1, 2, 2);
+    args.out = heads_first(out, 1, 2, 2);
+    args.has_scale = 1;
+    args.scale = 1.0f;
+    args.inspect = {view, 4, 4, 2, HEED_F32};
+    args.inspect_what = HEED_SCORES_SCALED;
+    demand(attention(args));
+    for (const float* seen : {s, view}) {
+      CHECK(bits_of(seen[0]) == 0x7FC00000u);
+      CHECK(bits_of(seen[1]) == 0x7FC00000u);
+      CHECK(bits_of(seen[2]) == 0x7FC00000u);
+      CHECK(bits_of(seen[3]) == 0u);
+    }
+  });
+}
+
 TEST_CASE("Nothing, and null pointers for it") {
   for_each_row([](const Table& row) {
     const ForcedRow forced(row);

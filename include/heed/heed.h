@@ -224,8 +224,9 @@ enum {
 };
 
 /* What a mask callback says of a rectangle of the score matrix. After HEED_SOME it is asked again about parts of the
- * rectangle, down to single pairs, where HEED_SOME counts as HEED_ALL; where a mask is given too, HEED_SOME means that
- * the mask decides. */
+ * rectangle, down to single pairs, where HEED_SOME counts as HEED_ALL. Where a mask is given too, the callback only
+ * spares looking it up: HEED_SOME means that the mask decides there, and the other two must be what it says. Any other
+ * number counts as HEED_NONE. */
 typedef int32_t heed_rectangle;
 enum { HEED_SOME = 0, HEED_ALL = 1, HEED_NONE = 2 };
 

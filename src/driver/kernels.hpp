@@ -25,6 +25,9 @@ struct MutableRows {
 
 // s = (scale * q) . k^T. scratch: `scores_floats(q)` floats.
 std::int64_t scores_floats(const Rows& q);
+// As results are: one NaN, and +0 for -0.
+inline float canonical(float x) { return x == x ? x + 0.0f : __builtin_nanf(""); }
+
 void run_scores(const dispatch::Table& table, const Rows& q, const Rows& k, float scale, const MutableRows& s,
                 float* scratch);
 

@@ -20,7 +20,13 @@ void Worker::run(std::int64_t index) {
   load_queries();
   const std::int64_t parts = item_.parts;
   if (parts == 1) load_start();
-  for (std::int64_t split = splits() * item_.part / parts; split < splits() * (item_.part + 1) / parts; ++split) {
+  std::int64_t first = splits() * item_.part / parts, last = splits() * (item_.part + 1) / parts;
+  if (parts == 1) {  // nobody asks for the states of splits that no row reaches: a window may leave out nearly all
+    const KeyRange reached = reached_keys();
+    first = most(first, reached.begin / kSplit);
+    last = least(last, (reached.end + kSplit - 1) / kSplit);
+  }
+  for (std::int64_t split = first; split < last; ++split) {
     run_split(split * kSplit, least((split + 1) * kSplit, sequence_.keys));
     for (std::int64_t r = 0; r < rows_; ++r) end_split(r, split);
   }
@@ -97,6 +103,18 @@ void Worker::run_split(std::int64_t begin, std::int64_t end) {
   std::memset(memory_ + at_.part_lanes, 0, float_bytes(rows_ * kPanel));
   std::memset(memory_ + at_.part_o, 0, float_bytes(rows_ * at_.o_row));
   for (std::int64_t j = begin; j < end; j += kBlock) run_block(j, least(j + kBlock, end));
+}
+
+// From the first key that any row reaches to the last.
+KeyRange Worker::reached_keys() const {
+  KeyRange reached{sequence_.keys, 0};
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const KeyRange& keys = row()[r].keys;
+    if (keys.begin >= keys.end) continue;
+    reached.begin = least(reached.begin, keys.begin);
+    reached.end = most(reached.end, keys.end);
+  }
+  return reached;
 }
 
 bool Worker::reaches(std::int64_t r, std::int64_t begin, std::int64_t end) const {
@@ -305,7 +323,7 @@ void Worker::inspect_row(std::int64_t r, float m, float l, float sink) {
       table_.finish[f32](0.0f, l, s(0), kMinusInfinity, s(0), nullptr, block_.keys());
     }
     for (std::int32_t j = 0; j < block_.keys(); ++j) {
-      if (((shown.words[j / 64] >> (j % 64)) & 1u) != 0) out[sequence_.begin + begin + j] = s(0)[j] + 0.0f;
+      if (((shown.words[j / 64] >> (j % 64)) & 1u) != 0) out[sequence_.begin + begin + j] = canonical(s(0)[j]);
     }
   }
 }

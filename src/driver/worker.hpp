@@ -6,6 +6,7 @@
 #include "dispatch/table.hpp"
 #include "driver/attention.hpp"
 #include "driver/block.hpp"
+#include "driver/kernels.hpp"
 #include "plan/plan.hpp"
 
 namespace heed {
@@ -43,6 +44,7 @@ class Worker {
   void finish_row(std::int64_t r, const float* o);
   void inspect_row(std::int64_t r, float m, float l, float sink);
 
+  KeyRange reached_keys() const;
   bool reaches(std::int64_t r, std::int64_t begin, std::int64_t end) const;
   bool steps_needed() const {
     return args_.k.type == HEED_INT8 || args_.softcap != 0.0f || args_.alibi_slopes != nullptr ||

@@ -36,8 +36,9 @@ bool bias_allows(const Sequence& sequence, std::int64_t head, std::int64_t i, st
 
 // The callback answers for rectangles of positions; the smallest one is a single pair.
 bool callback_allows(const heed_attention_args& args, std::int64_t head, std::int64_t query, std::int64_t key) {
-  return !args.mask_callback ||
-         args.mask_callback(args.mask_context, head, query, query + 1, key, key + 1) != HEED_NONE;
+  if (!args.mask_callback) return true;
+  const heed_rectangle answer = args.mask_callback(args.mask_context, head, query, query + 1, key, key + 1);
+  return answer == HEED_ALL || answer == HEED_SOME;
 }
 
 }  // namespace
