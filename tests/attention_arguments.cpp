@@ -75,6 +75,7 @@ const Rule kRules[] = {
     {kInvalid, "B:", "2^60", [](Args& a) { a.B = two_to(62); }},
     {kInvalid, "Hq:", "2^60", [](Args& a) { a.Hq = two_to(62); }},
     {kInvalid, "Hkv:", "2^60", [](Args& a) { a.Hq = a.Hkv = two_to(61); }},
+    {kInvalid, "Lq:", "2^60", [](Args& a) { a.B = 0, a.Hq = a.Hkv = two_to(40), a.Lq = two_to(40); }},
     {kInvalid, "Lq:", "2^60", [](Args& a) { a.B = a.Hq = a.Hkv = two_to(15), a.Lq = two_to(31); }},
 
     {kInvalid, "Hkv:", "0 while Hq is 4", [](Args& a) { a.Hkv = 0; }},

@@ -137,6 +137,7 @@ const Rule kStateRules[] = {
     RULE(merge_them, "a.Dv:", "at least 1", e.a.state.Dv = 0),
     RULE(merge_them, "a.Dv:", "2^24", e.a.state.Dv = two_to(24) + 1),
     RULE(merge_them, "a.Lq:", "2^60", e.a.state.Lq = two_to(60)),
+    RULE(merge_them, "a.Lq:", "2^60", e.a.state.B = 0, e.a.state.Lq = two_to(60)),
     RULE(merge_them, "b:", "sizes", e.b.state.Dv = 8),
     RULE(merge_them, "out:", "sizes", e.to.state.B = 1),
     RULE(merge_them, "a.m:", "null", e.a.state.m = nullptr),

@@ -19,7 +19,8 @@ bool Checks::sizes() {
   return !small && (product("Lq", a_.Lq) || product("Lkv", a_.Lkv));
 }
 
-// All elements of a tensor of `length` tokens can be counted. The factor that makes them too many is named.
+// All elements of a tensor of `length` tokens can be counted, as if no axis were empty: strides are products of some of
+// the axes. The factor that makes them too many is named.
 bool Checks::product(const char* name, std::int64_t length) {
   struct Factor {
     const char* name;
@@ -31,7 +32,7 @@ bool Checks::product(const char* name, std::int64_t length) {
                             a_.D > a_.Dv ? Factor{"D", a_.D} : Factor{"Dv", a_.Dv}};
   std::int64_t count = 1;
   for (const Factor& factor : factors) {
-    if (factor.value == 0) return false;
+    if (factor.value == 0) continue;
     if (count > kLargestExtent / factor.value) {
       return invalid("%s: %" PRId64 " is too large: the problem has more than 2^60 elements", factor.name,
                      factor.value);
