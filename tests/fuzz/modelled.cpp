@@ -10,11 +10,12 @@ namespace {
 
 test::OptionSpec draw_spec(Input& in) {
   Sizes sizes = draw_sizes(in);
+  if (sizes.Hq == 0) sizes.Hq = sizes.Hkv;
   fit(sizes, 4'000);
   test::OptionSpec s;
   s.B = sizes.B;
   s.Hkv = sizes.Hkv;
-  s.Hq = sizes.Hq > 0 ? sizes.Hq : sizes.Hkv;
+  s.Hq = sizes.Hq;
   s.Lq = sizes.Lq;
   s.Lkv = sizes.Lkv;
   s.D = sizes.D;
