@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 
+from check import check
+
 readme, minimal, textbook = map(pathlib.Path, sys.argv[1:])
 text = readme.read_text(encoding='utf-8')
 
@@ -16,17 +18,17 @@ def blocks(language):
     return re.findall(rf'^```{language}\n(.*?)^```$', text, re.MULTILINE | re.DOTALL)
 
 
-assert blocks('cpp') == [minimal.read_text(encoding='utf-8')], 'the C++ example is not examples/minimal.cpp'
+check(blocks('cpp') == [minimal.read_text(encoding='utf-8')], 'the C++ example is not examples/minimal.cpp')
 
 names = re.findall(r'\]\(([^):#]+)\)', text) + re.findall(r'^([\w./]+/) {2,}', ''.join(blocks('')), re.MULTILINE)
-assert len(names) > 15, 'the links or the tree were not found'
+check(len(names) > 15, 'the links or the tree were not found')
 for name in names:
-    assert (readme.parent / name).exists(), f'{name} does not exist'
+    check((readme.parent / name).exists(), f'{name} does not exist')
 
 run = subprocess.run([textbook], capture_output=True, text=True, env={**os.environ, 'HEED_ISA': 'avx2'}, check=False)
 if "'avx2' is not a row" in run.stderr:  # the README was written on a machine that has it
     sys.exit(77)
 shown = blocks('text')
-assert len(shown) == 3, 'the output of the textbook problem was not found'
+check(len(shown) == 3, 'the output of the textbook problem was not found')
 for block in shown:
-    assert block in run.stdout, f'the textbook program does not print:\n{block}'
+    check(block in run.stdout, f'the textbook program does not print:\n{block}')

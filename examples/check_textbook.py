@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+from check import check
+
 TOLERANCE = 1e-6  # relative for numbers above 1, else absolute
 
 TEXTBOOK = {
@@ -90,26 +92,26 @@ def printed(text):
 
 
 def check_equal(what, found, right):
-    assert [len(row) for row in found] == [len(row) for row in right], f'{what}: {found} has not the shape of {right}'
+    check([len(row) for row in found] == [len(row) for row in right], f'{what}: {found} has not the shape of {right}')
     for found_row, right_row in zip(found, right):
         for x, y in zip(found_row, right_row):
-            assert abs(x - y) <= TOLERANCE * max(1, abs(y)), f'{what}: {found}, should be {right}'
+            check(abs(x - y) <= TOLERANCE * max(1, abs(y)), f'{what}: {found}, should be {right}')
 
 
 def check_result(text, right):
     for kernels, found in zip(('scalar', 'simd'), printed(text)):
         for what, x, y in zip(('logits', 'weights', 'output'), found, right):
             check_equal(f'{what}, {kernels}', x, y)
-    assert re.search(r'heed::attend and heed::attention +same bits', text)
+    check(re.search(r'heed::attend and heed::attention +same bits', text))
     if 'no fused multiply-add' not in text:
-        assert len(re.findall(r'scalar and \S+ +same bits', text)) == 5, 'the columns differ in bits'
+        check(len(re.findall(r'scalar and \S+ +same bits', text)) == 5, 'the columns differ in bits')
 
 
 def check_errors(program):
     for arguments, message in WRONG:
         run = subprocess.run([program, *arguments], capture_output=True, text=True)
-        assert run.returncode == 1 and run.stdout == '', f'{arguments} is not refused'
-        assert message in run.stderr, f'{arguments}: {run.stderr}'
+        check(run.returncode == 1 and run.stdout == '', f'{arguments} is not refused')
+        check(message in run.stderr, f'{arguments}: {run.stderr}')
 
 
 def main(program, *files):
@@ -122,14 +124,14 @@ def main(program, *files):
         words = [f'scale {problem["scale"]}']
         words += [f'{kind} ' + ' '.join(map(str, vector)) for kind in 'qkv' for vector in problem[kind]]
         again = subprocess.run([program, *' '.join(words).split()], check=True, capture_output=True, text=True).stdout
-        assert again == text, 'the command line gives another result than the file'
+        check(again == text, 'the command line gives another result than the file')
     else:
         for what, x, y in zip(('logits', 'weights', 'output'), solve(TEXTBOOK),
                               (TEXTBOOK_LOGITS, TEXTBOOK_WEIGHTS, TEXTBOOK_OUTPUT)):
             check_equal(what, x, y)
         check_result(text, solve(TEXTBOOK))
         for words in TEXTBOOK_WORDS:
-            assert words in text, f'not said: {words}'
+            check(words in text, f'not said: {words}')
         check_errors(program)
 
 

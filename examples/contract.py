@@ -12,6 +12,8 @@ import re
 import subprocess
 import sys
 
+from check import check as demand
+
 
 def read(page):
     """(the block for the whole file, [(line, code, printed)])."""
@@ -19,8 +21,8 @@ def read(page):
     blocks = []
     for match in re.finditer(r'^```(\w+)\n(.*?)^```$', text, re.MULTILINE | re.DOTALL):
         blocks.append((match[1], text.count('\n', 0, match.start()) + 2, match[2]))
-    assert blocks[0][0] == 'cpp' and [block[0] for block in blocks[1:]] == ['cpp', 'text'] * (len(blocks) // 2), \
-        f'{page}: after the first, every block of C++ needs a block of text behind it'
+    demand(blocks[0][0] == 'cpp' and [block[0] for block in blocks[1:]] == ['cpp', 'text'] * (len(blocks) // 2),
+           f'{page}: after the first, every block of C++ needs a block of text behind it')
     return blocks[0], [(code[1], code[2], printed[2]) for code, printed in zip(blocks[1::2], blocks[2::2])]
 
 
@@ -49,14 +51,14 @@ def check(page, header, program):
     text = page.read_text(encoding='utf-8')
     links = re.findall(r'\]\(([^)#:]+)\)', re.sub(r'^```.*?^```$', '', text, flags=re.MULTILINE | re.DOTALL))
     names = fields(header)
-    assert links and len(names) > 40, 'the links or the fields were not found'
+    demand(links and len(names) > 40, 'the links or the fields were not found')
     failed += [f'{link} does not exist' for link in links if not (page.parent / link).exists()]
     failed += [f'the field {name} is not mentioned' for name in names if not re.search(rf'\b{name}\b', text)]
 
     _, snippets = read(page)
     run = subprocess.run([program], text=True, stdout=subprocess.PIPE, check=True)
     found = re.split(r'^== \d+\n', run.stdout, flags=re.MULTILINE)[1:]
-    assert len(found) == len(snippets), 'the program was made of another page'
+    demand(len(found) == len(snippets), 'the program was made of another page')
     for (line, _, expected), printed in zip(snippets, found):
         if printed != expected:
             failed.append(f'the snippet at line {line} prints\n{printed}and not\n{expected}')

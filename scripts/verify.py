@@ -223,6 +223,8 @@ def run(heed, seed):
         failures += [f'{row.name}: {call}, {text}' for call, text in compare.failures]
         if row.fma:
             fused.append((row.name, compare.bits))
+    if not fused:
+        failures.append('no row was examined')
     for name, bits in fused[1:]:
         failures += [f'{name}: {call}, {case}: not the bits of {fused[0][0]}'
                      for (call, case), found in bits.items() if found != fused[0][1][call, case]]
@@ -256,7 +258,11 @@ def main():
     if path is None:
         print('verify: no built library in build/; scripts/test builds one, or name it with --library', file=sys.stderr)
         return 2
-    heed = Heed(path)
+    try:
+        heed = Heed(path)
+    except (OSError, RuntimeError) as error:
+        print(f'verify: {error}', file=sys.stderr)
+        return 2
     print(f'heed {heed.version()}, arithmetic {heed.arithmetic()}, {path}, seed {options.seed}\n')
     return 0 if (prove if options.prove else run)(heed, options.seed) else 1
 

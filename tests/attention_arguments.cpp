@@ -281,6 +281,19 @@ TEST_CASE("what is at the edge of a rule and legal", "[attention][arguments]") {
     change(call.args);
     CHECK(difference(call.run(), expected.out, expected.lse) == "");
   }
+  {  // rows of a ragged batch begin at its first token: what lies before is nobody's
+    std::vector<float> results(4 * 4 * 6, 7.0f);
+    Call call(problem, Layout::kPadded);
+    Args& a = call.args;
+    a.q = {nullptr, 0, 0, 0, HEED_F32};
+    a.q.data = problem.q.data();
+    a.q_indptr = {numbers(10, 11, 12), HEED_INT64};
+    a.out = {results.data() - 10 * 6, 0, 2 * 6, 6, HEED_F32};  // tokens 10 and 11 of a head are those that there are
+    a.lse = nullptr;
+    CHECK(heed_attention(&a, nullptr) == HEED_OK);
+    CHECK(results[2 * 4 * 6 - 1] != 7.0f);
+    CHECK(results[2 * 4 * 6] == 7.0f);
+  }
   ModelProblem one = problem;  // a stride along an axis of one element reaches nowhere
   one.B = 1;
   one.q.resize(one.q.size() / 2);

@@ -260,5 +260,26 @@ TEST_CASE("a mask callback that answers with another number excludes", "[attenti
   });
 }
 
+// What the callback says of single pairs counts, whatever the mask allows, and the other way round.
+TEST_CASE("a mask and a mask callback exclude side by side", "[attention][mask]") {
+  Random random(8);
+  ModelProblem problem = plain_coded(random, 3, 150, 5, 6);
+  for (int n = 0; n < 3 * 150; ++n) problem.mask.push_back(random.once_in(3) ? 0 : 1);
+  ModelProblem both = problem;
+  for (std::size_t n = 0; n < both.mask.size(); ++n) {
+    if (n % 150 % 3 == 1) both.mask[n] = 0;
+  }
+  for_each_row([&](const Table& row) {
+    const ForcedRow forced(row);
+    Call call(problem, Layout::kHeadsFirst);
+    call.args.mask_callback = [](void*, std::int64_t, std::int64_t, std::int64_t, std::int64_t begin,
+                                 std::int64_t end) -> heed_rectangle {
+      return end - begin > 1 ? HEED_SOME : begin % 3 == 1 ? HEED_NONE : HEED_SOME;
+    };
+    const Result expected = attend(both);
+    CHECK(difference(call.run(), expected.out, expected.lse) == "");
+  });
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -187,8 +187,9 @@ enum {
   HEED_OFFSETS = 2       /* i' = i + offsets[b] */
 };
 
-/* Runs task(task_context, t) once for every t in [0, count), in any order and on any threads, and returns when all have
- * ended. parallel_for NULL: one after the other in the caller's thread. threads: how many run at a time (0 is 1).
+/* Runs task(task_context, t) once for every t in [0, count), in any order and on any threads, and returns when all
+ * have ended. parallel_for NULL: one after the other in the caller's thread. threads: how many run at a time (0 is
+ * 1); more than 1 needs a parallel_for.
  *
  * Tasks share the work between them. So one that runs twice, late or with another t, or that is left out, changes
  * nothing as long as others run: each finds what is left. If all have ended and work is left, the call fails with
@@ -224,9 +225,8 @@ enum {
 };
 
 /* What a mask callback says of a rectangle of the score matrix. After HEED_SOME it is asked again about parts of the
- * rectangle, down to single pairs, where HEED_SOME counts as HEED_ALL. Where a mask is given too, the callback only
- * spares looking it up: HEED_SOME means that the mask decides there, and the other two must be what it says. Any other
- * number counts as HEED_NONE. */
+ * rectangle, down to single pairs, where HEED_SOME counts as HEED_ALL. A mask beside it excludes what it excludes all
+ * the same, so HEED_ALL is the answer where only the mask is to decide. Any other number counts as HEED_NONE. */
 typedef int32_t heed_rectangle;
 enum { HEED_SOME = 0, HEED_ALL = 1, HEED_NONE = 2 };
 
@@ -240,8 +240,11 @@ typedef struct heed_state {
   int64_t o_stride_batch, o_stride_head, o_stride_token; /* of o */
 } heed_state;
 
+/* Limits: D and Dv 2^24, elements of any tensor and distances within it 2^60, positions +-2^61, threads 4096. The sum
+ * of p * v is made in f32 before it is divided by the row sum: values up to the largest float / Lkv never overflow. */
 typedef struct heed_attention_args {
-  size_t struct_size; /* sizeof(heed_attention_args); the only field that must be set in C (0 is an error) */
+  size_t struct_size; /* sizeof(heed_attention_args); the only field that must be set in C (0 is an error). So many
+                         bytes are read: those that this library doesn't know must be 0 */
 
   /* The problem. Hq must be a multiple of Hkv; kv head = query head / (Hq / Hkv). */
   int64_t B, Hq, Hkv, Lq, Lkv, D, Dv;
@@ -254,7 +257,7 @@ typedef struct heed_attention_args {
   int64_t lse_stride_batch, lse_stride_head, lse_stride_token;
 
   /* Scores: s = (scale * q) . k, then soft-cap, ALiBi, bias, callback, in this order, each one rounded operation. */
-  float scale;
+  float scale;               /* finite */
   int32_t has_scale;         /* 0: scale is 1/sqrt(D), whatever the field above holds */
   float softcap;             /* s = softcap * tanh(s / softcap); 0: off */
   const float* alibi_slopes; /* [Hq]: s = s - slope * |i' - position of the key|; NULL: off */
@@ -271,8 +274,10 @@ typedef struct heed_attention_args {
   int64_t window_left, window_right;
   heed_alignment alignment;
   const int64_t* offsets; /* [B], with HEED_OFFSETS */
-  heed_index kv_lengths;  /* [B]: how many slots of k and v hold keys; the others are never read. Absent: all */
-  heed_index key_begin;   /* [B]: slots before it do not exist; positions and blocks count from it. Absent: 0 */
+  heed_index kv_lengths;  /* [B]: how many slots of k and v hold keys, at most Lkv or, beside kv_indptr, the sequence's
+                             own; the others are never read. Absent: all */
+  heed_index key_begin;   /* [B], up to the length: slots before it do not exist; positions and blocks count from it.
+                             Absent: 0 */
   heed_index key_offset;  /* [B]: position of the first key (a cache that has dropped old keys). Absent: 0 */
   heed_mask_kind mask_kind;
   const void* mask; /* [B][Hq][Lq][Lkv], a column per slot; strides of 0 broadcast */
@@ -303,8 +308,8 @@ typedef struct heed_attention_args {
   heed_index page_indices, page_indptr; /* the ids of all sequences one after the other, and [B + 1] */
   int64_t page_size, page_count;
 
-  /* For inspection: the chosen view, f32 [B][Hq][Lq][Lkv], a column per slot. Costs a second computation of the scores.
-   */
+  /* For inspection: the chosen view, f32 [B][Hq][Lq][Lkv], a column per slot, also of a ragged batch, where rows that a
+   * sequence doesn't have stay as they are. Over nothing else. Costs a second computation of the scores. */
   heed_tensor_out inspect;
   heed_inspect inspect_what;
 

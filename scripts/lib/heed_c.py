@@ -60,13 +60,15 @@ def find_library(root):
 
 
 def matrix(a):
-    assert a.dtype == np.float32 and a.flags.c_contiguous
+    if not (a.dtype == np.float32 and a.flags.c_contiguous):
+        raise TypeError('an array that heed cannot take')
     return byref(Matrix(a.ctypes.data, *a.shape, 0, 0))
 
 
 def tensor(a):
     """A view [batch][head][token][D] with any strides but the last."""
-    assert a.dtype == np.float32 and (a.shape[3] <= 1 or a.strides[3] == 4)
+    if not (a.dtype == np.float32 and (a.shape[3] <= 1 or a.strides[3] == 4)):
+        raise TypeError('an array that heed cannot take')
     return Tensor(a.ctypes.data, *(stride // 4 for stride in a.strides[:3]), 0)
 
 
@@ -92,7 +94,8 @@ class Heed:
     def rows(self):
         rows = [IsaInfo() for _ in range(self.library.heed_isa_count())]
         for index, row in enumerate(rows):
-            assert self.library.heed_isa_row(index, byref(row))
+            if not self.library.heed_isa_row(index, byref(row)):
+                raise RuntimeError(f'heed_isa_row: there is no row {index}')
         return rows
 
     def force_isa(self, name):

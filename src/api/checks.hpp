@@ -90,6 +90,8 @@ class Checks {
   template <class Tensor>
   Axes query_axes(const Tensor& t, std::int64_t columns) const;
   template <class Tensor>
+  Axes written_axes(const Tensor& t, std::int64_t columns) const;
+  template <class Tensor>
   bool rows(const char* name, const Tensor& t, std::int64_t columns);  // q and out
   bool keys(const char* name, const heed_tensor& t, Types types, std::int64_t stride_token, std::int64_t columns);
   bool state(const char* name, const heed_state* state, bool written);

@@ -20,6 +20,14 @@ Axes Checks::query_axes(const Tensor& t, std::int64_t columns) const {
           columns};
 }
 
+// The tokens before the first sequence are nobody's.
+template <class Tensor>
+Axes Checks::written_axes(const Tensor& t, std::int64_t columns) const {
+  Axes axes = query_axes(t, columns);
+  if (a_.q_indptr.data != nullptr) axes.token.count -= index_at(a_.q_indptr, 0);
+  return axes;
+}
+
 template <class Tensor>
 bool Checks::rows(const char* name, const Tensor& t, std::int64_t columns) {
   if (type(name, t.type, kFloatTypes)) return true;
@@ -62,7 +70,7 @@ bool Checks::types() {
 bool Checks::out() {
   if (rows("out", a_.out, a_.Dv)) return true;
   if (no_rows()) return false;
-  return overlap("out", query_axes(a_.out, a_.Dv)) || over_queries();
+  return overlap("out", written_axes(a_.out, a_.Dv)) || over_queries();
 }
 
 // The output may take the place of the queries, row by row.
@@ -94,7 +102,8 @@ bool Checks::tensors() {
     const heed_tensor_out lse{a_.lse, a_.lse_stride_batch, a_.lse_stride_head, a_.lse_stride_token, HEED_F32};
     const Axes axes = query_axes(lse, 1);
     const bool contiguous = lse.stride_batch == 0 && lse.stride_head == 0 && lse.stride_token == 0;
-    if (address("lse", a_.lse, 4) || reach("lse", axes) || (!contiguous && overlap("lse", axes))) return true;
+    if (address("lse", a_.lse, 4) || reach("lse", axes) || (!contiguous && overlap("lse", written_axes(lse, 1))))
+      return true;
   }
   if (a_.inspect.data == nullptr || no_rows() || a_.Lkv == 0) return false;
   if (a_.inspect_what < HEED_SCORES_SCALED || a_.inspect_what > HEED_WEIGHTS) {

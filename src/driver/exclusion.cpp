@@ -49,7 +49,7 @@ void ask(const heed_attention_args& args, std::int64_t head, std::int64_t positi
          std::int64_t begin, std::int64_t end, Attended* attended) {
   const heed_rectangle answer =
       args.mask_callback(args.mask_context, head, position, position + 1, key_position + begin, key_position + end);
-  if (answer == HEED_ALL || (answer == HEED_SOME && (end - begin == 1 || args.mask_kind != HEED_NO_MASK))) return;
+  if (answer == HEED_ALL || (answer == HEED_SOME && end - begin == 1)) return;
   if (answer == HEED_SOME) {
     const std::int64_t middle = begin + (end - begin) / 2;
     ask(args, head, position, key_position, begin, middle, attended);
