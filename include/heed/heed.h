@@ -62,9 +62,9 @@ HEED_API int32_t heed_arithmetic(void) HEED_NOEXCEPT;
 /* Name of the row of kernels in use: the best that this processor runs, unless HEED_ISA or heed_force_isa chose. */
 HEED_API const char* heed_isa(void) HEED_NOEXCEPT;
 
-/* Uses the named row from now on, in the whole process; NULL returns to the automatic choice. Not to be called while
- * other heed calls run. An unknown or unsupported name is remembered: every call with a status then fails with it, and
- * calls without one run the best row. */
+/* Uses the named row from now on, in the whole process; NULL or "" returns to the automatic choice. Not to be called
+ * while other heed calls run. An unknown or unsupported name is remembered: every call with a status then fails with
+ * it, and calls without one run the best row. */
 HEED_API heed_code heed_force_isa(const char* name, heed_status* status) HEED_NOEXCEPT;
 
 typedef struct heed_isa_info {
@@ -90,7 +90,8 @@ enum {
   HEED_FP8_E5M2 = 5  /* keys and values. The upper byte of an f16: infinities, NaN, largest number 57344 */
 };
 
-/* A row-major matrix: element (r, c) is data[r * stride + c]. stride 0 means cols. Those of results keep rows apart. */
+/* A row-major matrix: element (r, c) is data[r * stride + c]. stride 0 means cols. Results keep their rows apart, and
+ * overlap no input but where a call's comment allows it. */
 typedef struct heed_matrix {
   const void* data;
   int64_t rows, cols, stride;
@@ -153,7 +154,8 @@ HEED_API heed_code heed_convert(const heed_matrix* from, const heed_matrix_out* 
 
 /* int8 rows with a scale each, as the k and v of heed_attention take them: scales[r] = largest |x[r]| / 127,
  * codes[r][c] = x[r][c] / scales[r] to the nearest integer. x f32 [R][n]; codes [R][n] with codes_stride elements
- * between rows (0: n); scales [R]. A row whose scale would be subnormal becomes zeros with scale 0; NaN becomes 0.
+ * between rows (0: n); scales [R]. A row whose scale would be subnormal becomes zeros with scale 0; NaN becomes 0, and
+ * infinity counts as the largest float, whose scale is one step smaller, so that 127 * scale is a number.
  *
  * What it costs: a finite number is off by at most r = scale / 2 (and 2^-15 of that for rounding; 2^-119 if the scale
  * is 0), whatever the data are. So a score, and with it lse, is off by at most E = |scale of attention| * sum_d |q_d| *
