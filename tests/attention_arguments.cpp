@@ -3,9 +3,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
 
 #include "attention_call.hpp"
+#include "attention_coded.hpp"
 #include "attention_random.hpp"
 
 namespace heed::test {
@@ -255,6 +257,33 @@ TEST_CASE("a broken rule is named, and nothing is written", "[attention][argumen
     CHECK(call.untouched());
     CHECK(heed_attention(&call.args, nullptr) == rule.code);
     CHECK(call.untouched());
+  }
+}
+
+TEST_CASE("memory that is not aligned is refused, and given back", "[attention][arguments]") {
+  Random random(3);
+  const ModelProblem problem = plain_coded(random, 40, 200, 8, 8);  // more than the stack holds
+  for (const std::size_t off : {1, 4, 32}) {
+    struct Memory {
+      std::size_t off;
+      alignas(64) unsigned char bytes[1 << 20];
+      int taken = 0, released = 0;
+    };
+    const auto memory = std::make_unique<Memory>(Memory{off, {}, 0, 0});
+    Call call(problem, Layout::kHeadsFirst);
+    call.args.allocator = {[](void* context, std::size_t bytes) -> void* {
+                             auto* m = static_cast<Memory*>(context);
+                             ++m->taken;
+                             return bytes + m->off <= sizeof m->bytes ? m->bytes + m->off : nullptr;
+                           },
+                           [](void* context, void*, std::size_t) { ++static_cast<Memory*>(context)->released; },
+                           memory.get()};
+    heed_status status;
+    CHECK(heed_attention(&call.args, &status) == HEED_INVALID_ARGUMENT);
+    CHECK(std::string(status.message) == "allocator: its memory is not aligned to 64 bytes");
+    CHECK(call.untouched());
+    CHECK(memory->taken == 1);
+    CHECK(memory->released == 1);
   }
 }
 

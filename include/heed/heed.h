@@ -196,14 +196,16 @@ enum {
  * Tasks share the work between them. So one that runs twice, late or with another t, or that is left out, changes
  * nothing as long as others run: each finds what is left. If all have ended and work is left, the call fails with
  * HEED_CANCELLED, which is also how to stop one: run no more tasks and return. Tasks may make heed calls of their own.
- * What must not happen is that a task runs, or still runs, when parallel_for has returned. */
+ * A call may use the executor twice, and its own thread beside it. What must not happen is that a task
+ * runs, or still runs, when parallel_for has returned, or that it throws: exceptions don't pass through heed, here and
+ * in every other callback. */
 typedef struct heed_executor {
   void (*parallel_for)(void* context, int64_t count, void (*task)(void* task_context, int64_t t), void* task_context);
   void* context;
   int32_t threads;
 } heed_executor;
 
-/* Memory for the work in one call, aligned to 64 bytes. allocate NULL: malloc and free. */
+/* Memory for the work in one call, aligned to 64 bytes, or the call is refused. allocate NULL: malloc and free. */
 typedef struct heed_allocator {
   void* (*allocate)(void* context, size_t bytes);
   void (*release)(void* context, void* memory, size_t bytes);
@@ -373,8 +375,8 @@ HEED_API heed_code heed_merge_lse(int64_t B, int64_t Hq, int64_t Lq, int64_t Dv,
 /* ---- Plans ----------------------------------------------------------------------------------------------------- */
 
 /* A plan is made once for the largest problem of a kind, and run often, with other pointers, lengths and tables each
- * time. It holds what doesn't depend on them, takes no memory of its own, and may be copied and used by any number of
- * threads at a time, each with its own workspace. */
+ * time. It holds what doesn't depend on them, the row of kernels included, takes no memory of its own, and may be
+ * copied and used by any number of threads at a time, each with its own workspace. */
 typedef struct heed_plan {
   uint64_t opaque[72];
 } heed_plan;
@@ -389,7 +391,7 @@ HEED_API heed_code heed_plan_make(const heed_attention_args* args, heed_plan* pl
 HEED_API size_t heed_plan_workspace_bytes(const heed_plan* plan) HEED_NOEXCEPT;
 
 /* What the plan chose and why, in lines of text. Writes at most `bytes` bytes, the last one 0; returns the bytes that
- * the whole text needs. */
+ * the whole text needs, with the 0. */
 HEED_API size_t heed_plan_describe(const heed_plan* plan, char* text, size_t bytes) HEED_NOEXCEPT;
 
 /* heed_attention in the caller's workspace: nothing is allocated. */
@@ -398,8 +400,8 @@ HEED_API heed_code heed_plan_run(const heed_plan* plan, const heed_attention_arg
 
 /* The same in pieces, for a thread pool of the caller's: begin, then every item of phase 0 once, then every item of
  * phase 1 once, in any order and on any threads within a phase. `worker` is a number below the plan's threads that no
- * other item uses at the same time. args->executor is not used. The run lies in the workspace; what args points to must
- * outlive it. */
+ * other item uses at the same time. args->executor is not used. The run lies in the workspace, with a copy of args;
+ * what args points to must outlive it. */
 typedef struct heed_run heed_run;
 enum { HEED_PHASES = 2 };
 HEED_API heed_code heed_plan_begin(const heed_plan* plan, const heed_attention_args* args, void* workspace,
@@ -454,8 +456,9 @@ HEED_API heed_code heed_cache_fork(heed_cache* cache, int64_t sequence, int64_t*
 HEED_API heed_code heed_cache_truncate(heed_cache* cache, int64_t sequence, int64_t length,
                                        heed_status* status) HEED_NOEXCEPT;
 
-/* Gives back the pages that hold nothing but the first `tokens` tokens. Positions stay as they were (key_offset), but
- * blocks count from the first token that is left. */
+/* Gives back the pages of which every slot holds one of the first `tokens` tokens: whole pages, so that up to
+ * page_size - 1 of these tokens stay. Positions stay as they were (key_offset), but blocks count from the first token
+ * that is left. */
 HEED_API heed_code heed_cache_drop(heed_cache* cache, int64_t sequence, int64_t tokens,
                                    heed_status* status) HEED_NOEXCEPT;
 
@@ -465,8 +468,9 @@ HEED_API int64_t heed_cache_position(const heed_cache* cache, int64_t sequence) 
 HEED_API int64_t heed_cache_free_pages(const heed_cache* cache) HEED_NOEXCEPT;
 
 /* Fills in what args says of keys and values, for a batch of these sequences: B, Hkv, Lkv (the longest), D, Dv, k, v,
- * k_scales, v_scales, kv_lengths, key_offset, block_table, page_size, page_count, table_rows, kv_panels. It points to
- * `sequences` and into the cache, and holds until either changes. */
+ * k_scales, v_scales, kv_lengths, key_offset, block_table and its stride, page_size, page_count, table_rows and their
+ * count, kv_panels; key_begin and other layouts of keys are cleared. It points to `sequences` and into the cache, and
+ * holds until either changes: bind again after an append. */
 HEED_API heed_code heed_cache_bind(const heed_cache* cache, const int64_t* sequences, int64_t B,
                                    heed_attention_args* args, heed_status* status) HEED_NOEXCEPT;
 

@@ -23,6 +23,9 @@ heed_code heed_attention(const heed_attention_args* args, heed_status* status) n
   if (scratch.data() == nullptr) {
     return api::fail(status, HEED_OUT_OF_MEMORY, "allocator: no memory for %zu bytes of workspace", bytes);
   }
+  if (reinterpret_cast<std::uintptr_t>(scratch.data()) % 64 != 0) {
+    return api::fail(status, HEED_INVALID_ARGUMENT, "allocator: its memory is not aligned to 64 bytes");
+  }
   begin_run(run, scratch.data(), workers);
   return run_all(run) ? api::succeed(status) : api::cancelled(status);
 }
