@@ -202,8 +202,10 @@ void Worker::compute_scores(std::int64_t r0, std::int32_t rows, bool all) {
     return;
   }
   for (std::int32_t i = 0; i < rows; ++i) {
-    std::memcpy(s(i), problem_.scores + row()[r0 + i].query * problem_.scores_row + block_.begin(),
-                float_bytes(block_.keys()));
+    const std::int32_t keys = block_.keys();
+    std::memcpy(s(i), problem_.scores + row()[r0 + i].query * problem_.scores_row + block_.begin(), float_bytes(keys));
+    // Weights are computed for whole panels, and those past the keys dropped.
+    std::memset(s(i) + keys, 0, float_bytes(block_.panels() * kPanel - keys));
   }
 }
 
