@@ -23,10 +23,7 @@ void run_scores(const dispatch::Table& table, const Rows& q, const Rows& k, floa
       table.widen[q.type](q.at(r + i, 0), scale, scratch + i * q.cols, q.cols);
     }
     table.scores[k.type]({scratch, q.cols, k.data, k.stride, s.data + r * s.stride, s.stride, rows, k.rows, q.cols});
-    for (std::int64_t i = 0; i < rows; ++i) {
-      float* row = s.data + (r + i) * s.stride;
-      for (std::int64_t j = 0; j < k.rows; ++j) row[j] = canonical(row[j]);
-    }
+    for (std::int64_t i = 0; i < rows; ++i) show_scores(table, s.data + (r + i) * s.stride, k.rows);
   }
 }
 

@@ -323,9 +323,11 @@ void Worker::inspect_row(std::int64_t r, float m, float l, float sink) {
       table_.softmax_step[f32](
           {s(0), at_.s_row, 1, block_.panels(), keys.words, kAttendedWords, &maximum, lanes, &alpha, nullptr});
       table_.finish[f32](0.0f, l, s(0), kMinusInfinity, s(0), nullptr, block_.keys());
+    } else {
+      show_scores(table_, s(0), block_.keys());
     }
     for (std::int32_t j = 0; j < block_.keys(); ++j) {
-      if (((shown.words[j / 64] >> (j % 64)) & 1u) != 0) out[sequence_.begin + begin + j] = canonical(s(0)[j]);
+      if (((shown.words[j / 64] >> (j % 64)) & 1u) != 0) out[sequence_.begin + begin + j] = s(0)[j];
     }
   }
 }
