@@ -30,8 +30,8 @@ int best() {
 // that is initialised under one: a process may fork while one of its threads makes the first call.
 constexpr int kUnresolved = -1, kRefused = 1 << 16;
 std::atomic<int> chosen{kUnresolved};
-std::atomic<bool> name_taken{false};  // by the first of several threads: refused_name is its to write
-char refused_name[48];                // written before `chosen` says so
+std::atomic<int> name_taken{0};  // by the first of several threads: refused_name is its to write
+char refused_name[48];           // written before `chosen` says so
 
 int resolve(const char* name) {
   if (name == nullptr || *name == '\0') return best();
@@ -67,7 +67,7 @@ Choice choice() {
   if (word == kUnresolved) {  // several threads may come here: they find the same answer
     const char* name = std::getenv("HEED_ISA");
     word = resolve(name);
-    if ((word & kRefused) != 0 && name_taken.exchange(true)) return {&kRows[word & ~kRefused], name};
+    if ((word & kRefused) != 0 && name_taken.exchange(1) != 0) return {&kRows[word & ~kRefused], name};
     publish(word, name);
   }
   return {&kRows[word & ~kRefused], (word & kRefused) != 0 ? refused_name : nullptr};

@@ -7,6 +7,13 @@
 namespace heed {
 namespace {
 
+// Eight bytes of a mask, the first one lowest, on any processor.
+std::uint64_t word_of(const unsigned char* bytes) {
+  std::uint64_t word;
+  std::memcpy(&word, bytes, sizeof word);
+  return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word : __builtin_bswap64(word);
+}
+
 // Bit x is on if byte x of eight is not zero: every non-zero byte carries into its top bit, and one multiplication
 // gathers the top bits.
 std::uint64_t bits_of_bytes(std::uint64_t bytes) {
@@ -19,9 +26,7 @@ Attended of_byte_mask(const unsigned char* mask, std::int64_t keys) {
   Attended attended{};
   std::int64_t j = 0;
   for (; j + 8 <= keys; j += 8) {
-    std::uint64_t bytes;
-    std::memcpy(&bytes, mask + j, sizeof bytes);
-    attended.words[j / 64] |= bits_of_bytes(bytes) << (j % 64);
+    attended.words[j / 64] |= bits_of_bytes(word_of(mask + j)) << (j % 64);
   }
   for (; j < keys; ++j) attended.words[j / 64] |= std::uint64_t{mask[j] != 0} << (j % 64);
   return attended;
@@ -34,10 +39,8 @@ Attended of_bit_mask(const unsigned char* mask, std::int64_t first, std::int64_t
     const std::int64_t bit = first + j, last = first + least(j + 64, keys) - 1;
     unsigned char bytes[9] = {};
     std::memcpy(bytes, mask + bit / 8, static_cast<std::size_t>(last / 8 - bit / 8 + 1));
-    std::uint64_t low;
-    std::memcpy(&low, bytes, sizeof low);
     const int shift = static_cast<int>(bit % 8);
-    std::uint64_t word = low >> shift;
+    std::uint64_t word = word_of(bytes) >> shift;
     if (shift > 0) word |= std::uint64_t{bytes[8]} << (64 - shift);
     attended.words[j / 64] = word;
   }
