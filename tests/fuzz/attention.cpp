@@ -55,15 +55,20 @@ void run_raw(Input& in) {
     call.reset();
     const heed_code code = heed_attention(call.args(), &status);
     if (!expect_status(code, status)) {
+      if (code == HEED_CANCELLED) {
+        expect(draft.order == Order::kHalf, "a call was cancelled by nobody");
+        return "cancelled";
+      }
       expect(call.untouched(), "a call that was refused has written");
       if (draft.edits == 0 && !(draft.no_memory && code == HEED_OUT_OF_MEMORY)) {
         finding(std::string("a legal call was refused: ") + status.message);
       }
       return "refused";
     }
-    expect(!call.disjoint() || call.only_elements_written(), "something beside the outputs' elements was written");
+    expect(call.disjoint(), "outputs that overlap were taken");
+    expect(call.only_elements_written(), "something beside the outputs' elements was written");
     if (draft.tame() && !draft.in_place) expect_near(call.copy());  // in place, q is gone
-    return call.disjoint() && !draft.rectangles_matter ? call.outputs() : std::string();
+    return draft.wild_callback ? std::string() : call.outputs();
   });
 }
 

@@ -145,7 +145,6 @@ void draw_exclusion(Draft& d, const Sizes& s, Input& in) {
   a.has_window = (flags >> 1) & 1;
   a.window_left = in.once_in(4) ? INT64_MAX - in.between(0, 3) : in.between(-1, 150);
   a.window_right = in.once_in(4) ? INT64_MAX - in.between(0, 3) : in.between(-1, 20);
-  d.rectangles_matter = d.wild_callback || ((flags & 4) != 0 && a.mask_callback != nullptr);
   if ((flags & 4) != 0) {
     a.mask_kind = (flags & 8) != 0 ? HEED_BIT_MASK : HEED_BYTE_MASK;
     const Int columns = a.mask_kind == HEED_BIT_MASK ? (s.Lkv + 7) / 8 : s.Lkv;
@@ -198,7 +197,7 @@ Draft draw_call(const Sizes& s, Input& in) {
     a.inspect_what = static_cast<heed_inspect>(in.between(HEED_SCORES_SCALED, HEED_WEIGHTS));
   }
   a.executor.threads = in.pick<std::int32_t>({0, 1, 2, 3, 5, 16});
-  d.order = in.pick({Order::kLastFirst, Order::kOddFirst, Order::kOddFirst, Order::kOnThreads});
+  d.order = in.pick({Order::kLastFirst, Order::kOddFirst, Order::kHalf, Order::kOnThreads});
   d.no_memory = in.once_in(16);
   return d;
 }

@@ -20,7 +20,7 @@ struct Sizes {
 Sizes draw_sizes(Input& in);
 void fit(Sizes& s, Int work);  // halves sizes until the work is no more than this
 
-enum class Order { kLastFirst, kOddFirst, kOnThreads };
+enum class Order { kLastFirst, kOddFirst, kOnThreads, kHalf };  // kHalf: leaves tasks out
 
 struct Draft {
   heed_attention_args args{};
@@ -32,17 +32,15 @@ struct Draft {
   bool no_memory = false;       // the allocator has none
   bool half_allocator = false;  // it cannot take back what it gives
   bool no_executor = false;     // but for threads, there is none
-  bool wild_callback = false;   // a mask callback that follows no rule
-  // What the mask callback says of pairs depends on the rectangle, or is not what a mask beside it says.
-  bool rectangles_matter = false;
-  bool far_positions = false;  // so that slopes make scores whose last places are large
+  bool wild_callback = false;   // what the mask callback says of a pair depends on the rectangle
+  bool far_positions = false;   // so that slopes make scores whose last places are large
   test::Kind kind = test::Kind::kTame;
   std::uint64_t seed = 0;
   int edits = 0;  // 0: the call is legal
 
   // Finite numbers of moderate size and nothing strange: the exact result is near.
   bool tame() const {
-    return edits == 0 && kind == test::Kind::kTame && !no_memory && !far_positions && !rectangles_matter;
+    return edits == 0 && kind == test::Kind::kTame && !no_memory && !far_positions && !wild_callback;
   }
 };
 

@@ -1,7 +1,8 @@
-// Bytes to a call of one kernel: matrices of any shape, stride and type in heap blocks of their own, some with an edit
-// that must be refused.
+// Bytes to a call of one kernel (or of anything, with a hole in its arguments): matrices of any shape, stride and type
+// in heap blocks of their own, some with an edit that must be refused.
 #include <cmath>
 
+#include "fuzz/holes.hpp"
 #include "fuzz/matrix.hpp"
 #include "fuzz/rows.hpp"
 #include "fuzz/target.hpp"
@@ -211,7 +212,7 @@ void vectors(Input& in) {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heed::fuzz;
   Input in(data, size);
-  constexpr void (*kinds[])(Input&) = {scores, weighted_sum, attend, convert, quantize, vectors};
+  constexpr void (*kinds[])(Input&) = {scores, weighted_sum, attend, convert, quantize, vectors, call_with_a_hole};
   in.pick(kinds)(in);
   return 0;
 }

@@ -23,6 +23,10 @@ heed_rectangle wild(void*, Int head, Int i_begin, Int i_end, Int j_begin, Int j_
   return static_cast<heed_rectangle>(mix % 7) - 1;
 }
 
+void half(void*, Int count, test::Task task, void* context) {
+  for (Int t = 0; t < count; t += 2) task(context, t);
+}
+
 std::int32_t threads_of_pool = 4;
 
 }  // namespace
@@ -76,11 +80,12 @@ void* Placement::place(const void* mark, const Extent& extent, heed_type type, b
 template <class Tensor>
 void Placement::rows(Tensor& t, Int columns, bool output) {
   Extent extent;
-  extent.add(0, query_batches(), t.stride_batch, a_.Hq, t.stride_head, query_tokens(), t.stride_token, columns);
+  const Wide first = static_cast<Wide>(first_token()) * t.stride_token;
+  extent.add(first, query_batches(), t.stride_batch, a_.Hq, t.stride_head, query_tokens(), t.stride_token, columns);
   t.data = place(t.data, extent, t.type, output);
   if (!output || t.data == nullptr || extent.elements() > kMostElements) return;
-  mark_elements(outputs_.back(), static_cast<Int>(-extent.low), query_batches(), t.stride_batch, a_.Hq, t.stride_head,
-                query_tokens(), t.stride_token, columns, static_cast<Int>(element_size(t.type)));
+  mark_elements(outputs_.back(), static_cast<Int>(first - extent.low), query_batches(), t.stride_batch, a_.Hq,
+                t.stride_head, query_tokens(), t.stride_token, columns, static_cast<Int>(element_size(t.type)));
 }
 
 // Only the slots that hold keys, on the pages that are there; of panels whole pages.
@@ -158,7 +163,8 @@ void Placement::state(heed_state& s, bool output) {
 }
 
 void Placement::calls() {
-  constexpr void (*orders[])(void*, Int, test::Task, void*) = {test::last_first, test::odd_first, test::on_threads};
+  constexpr void (*orders[])(void*, Int, test::Task, void*) = {test::last_first, test::odd_first, test::on_threads,
+                                                               half};
   const Int order = static_cast<Int>(draft_.order);
   if (a_.executor.threads > 1 && !draft_.no_executor) a_.executor.parallel_for = orders[order];
   a_.executor.context = &threads_of_pool;
@@ -192,11 +198,12 @@ void Placement::lse() {
                           : ragged() ? Strides{0, 1, a_.Hq}
                                      : Strides{complete_ ? a_.Hq * tokens : 0, tokens, 1};
   Extent extent;
-  extent.add(0, query_batches(), strides.batch, a_.Hq, strides.head, tokens, strides.token, 1);
+  const Wide first = static_cast<Wide>(first_token()) * strides.token;
+  extent.add(first, query_batches(), strides.batch, a_.Hq, strides.head, tokens, strides.token, 1);
   a_.lse = static_cast<float*>(place(a_.lse, extent, HEED_F32, true));
   if (extent.elements() > kMostElements) return;
-  mark_elements(outputs_.back(), static_cast<Int>(-extent.low), query_batches(), strides.batch, a_.Hq, strides.head,
-                tokens, strides.token, 1, 4);
+  mark_elements(outputs_.back(), static_cast<Int>(first - extent.low), query_batches(), strides.batch, a_.Hq,
+                strides.head, tokens, strides.token, 1, 4);
 }
 
 // A struct of another version: what it has more is part of it, and zero or not.

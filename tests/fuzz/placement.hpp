@@ -60,7 +60,9 @@ class Placement {
   bool little_work() const;
   bool ragged() const { return a_.q_indptr.data != nullptr; }
   Int query_batches() const { return ragged() ? 1 : a_.B; }
-  Int query_tokens() const { return ragged() ? at(draft_.q_indptr, a_.B) : a_.Lq; }
+  // The tokens of all sequences, and which one is the first.
+  Int first_token() const { return ragged() ? at(draft_.q_indptr, 0) : 0; }
+  Int query_tokens() const { return ragged() ? difference(at(draft_.q_indptr, a_.B), first_token()) : a_.Lq; }
   Int row(Int b) const { return a_.table_rows.data == nullptr ? b : at(draft_.table_rows, b); }
   Int table_rows() const { return a_.table_rows.data == nullptr ? a_.B : a_.table_row_count; }
   // Slots [begin, end) hold the keys of sequence b.
@@ -68,6 +70,7 @@ class Placement {
     Int begin, end;
   };
   Slots slots(Int b) const;
+  static Int difference(Int a, Int b);
   static Int at(const std::vector<Int>& values, Int i) {
     return i < 0 || i >= static_cast<Int>(values.size()) ? 0 : values[static_cast<std::size_t>(i)];
   }

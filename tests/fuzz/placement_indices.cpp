@@ -4,14 +4,12 @@
 #include "fuzz/placement.hpp"
 
 namespace heed::fuzz {
-namespace {
 
-Int difference(Int a, Int b) {
+// 0 where it overflows.
+Int Placement::difference(Int a, Int b) {
   Int result = 0;
   return __builtin_sub_overflow(a, b, &result) ? 0 : result;
 }
-
-}  // namespace
 
 // An array of `count` entries; one that would be long isn't given. `values` becomes what it holds.
 void Placement::index(heed_index& array, std::vector<Int>& values, Int count) {
@@ -59,7 +57,7 @@ void Placement::place_pages() {
   const Int rows = table_rows();
   index(a_.page_indptr, draft_.page_indptr, rows < 0 || rows > kMostEntries ? -1 : rows + 1);
   Int table_entries = 0, listed = 0;
-  bool table_given = true, list_given = true;
+  bool table_given = a_.B <= kMostEntries, list_given = table_given;
   for (Int b = 0; b < std::min(a_.B, kMostEntries); ++b) {
     const Int needed = std::min(pages_needed(b), a_.block_table_stride);
     Int first = 0, end = 0;

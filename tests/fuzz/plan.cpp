@@ -77,7 +77,7 @@ void run_planned(const heed_plan& plan, Int threads, const Draft& draft, bool fi
   heed_status status;
   heed_code code = heed_attention(call.args(), &status);
   const bool attended = expect_status(code, status);
-  const bool exact = call.disjoint() && !draft.rectangles_matter;
+  const bool exact = call.disjoint() && !draft.wild_callback;
   const std::string expected = exact ? call.outputs() : std::string();
   call.reset();
   if (fits && draft.edits == 0) refuse_workspace(plan, call, in);
@@ -135,6 +135,7 @@ void run(Input& in) {
     if (in.once_in(4)) draw_edits(draft, in);
     if (draft.edits == 0) draft.args.executor.threads = std::min(draft.args.executor.threads, a.executor.threads);
     draft.no_memory = false;
+    if (draft.order == Order::kHalf) draft.order = Order::kOddFirst;
     run_planned(plan, threads, draft, fits, in);
   }
 }
