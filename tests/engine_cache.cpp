@@ -185,6 +185,28 @@ TEST_CASE("long sequences in panels, and pages that are missing", "[engine][cach
   });
 }
 
+TEST_CASE("a pool without pages: every page is missing, and strides of panels mean nothing", "[engine][cache]") {
+  const float nothing = 0.0f, q[4] = {1, 2, 3, 4};
+  const std::int32_t table[] = {-1, -1};
+  Floats out(4, -7.0f), lse(4, -7.0f);
+  AttentionArgs args;
+  args.B = args.Lq = args.D = args.Dv = 1;
+  args.Hq = 4;
+  args.Hkv = 2;
+  args.Lkv = 20;
+  args.q = heads_first(q, 4, 1, 1);
+  args.k = args.v = {&nothing, 4, 4, 1, HEED_F32};
+  args.out = heads_first(out.data(), 4, 1, 1);
+  args.lse = lse.data();
+  args.kv_panels = 1;
+  args.page_size = 16;
+  args.block_table = {table, HEED_INT32};
+  args.block_table_stride = 2;
+  REQUIRE(attention(args).ok());
+  CHECK(out == Floats(4, 0.0f));
+  CHECK(lse == Floats(4, -kEngineInfinity));
+}
+
 TEST_CASE("a full cache says so and stays as it is", "[engine][cache]") {
   CacheConfig config = config_of(1, 4, 4, HEED_F32, HEED_F32, 16, 3);
   config.max_sequences = 3;

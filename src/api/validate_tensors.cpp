@@ -88,7 +88,7 @@ bool Checks::over_queries() {
 }
 
 bool Checks::panel_tensors() {
-  if (a_.kv_panels == 0 || no_keys() || no_rows() || longest() == 0) return false;
+  if (a_.kv_panels == 0 || no_keys() || no_rows() || longest() == 0 || a_.page_count == 0) return false;
   return panel_strides("k", a_.k, a_.D) || panel_strides("v", a_.v, (a_.Dv + kPanel - 1) / kPanel * kPanel);
 }
 
