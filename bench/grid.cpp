@@ -20,9 +20,9 @@ bool on_grid(const Operation& operation, std::int64_t L, Grid grid, bool quick) 
 
 }  // namespace
 
-std::string name_of(const Point& point, const Contestant& contestant) {
+std::string name_of(const Point& point, const std::string& row) {
   const std::string D = uses_head_dimension(point.operation->kind) ? std::to_string(point.D) : "-";
-  return point.operation->name + ("/" + contestant.name) + "/" + D + "/" + std::to_string(point.L);
+  return point.operation->name + ("/" + row) + "/" + D + "/" + std::to_string(point.L);
 }
 
 std::vector<std::unique_ptr<Point>> choose_points(const Options& options, const std::vector<Entrant>& entrants) {
@@ -36,7 +36,7 @@ std::vector<std::unique_ptr<Point>> choose_points(const Options& options, const 
         auto point = std::make_unique<Point>(Point{&operation, D, L, {}, 0.0, {}});
         for (const Entrant& entrant : entrants) {
           const bool wanted = options.filter.empty() ? on_grid(operation, L, entrant.grid, options.quick)
-                                                     : std::regex_search(name_of(*point, entrant.contestant), filter);
+                                                     : std::regex_search(name_of(*point, entrant.filtered_as), filter);
           if (wanted) point->contestants.push_back(entrant.contestant);
         }
         if (!point->contestants.empty()) points.push_back(std::move(point));

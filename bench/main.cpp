@@ -11,11 +11,13 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: heed-bench [--quick] [--filter RE] [--threads N] [--seconds S] [--out FILE.json] [--check]\n"
+    "                  [--library NAME=FILE]...\n"
     "  --quick      fewer lengths and samples\n"
     "  --filter RE  only benchmarks whose name <op>_<type>[_<variant>]/<row>/<D>/<L> matches\n"
     "  --threads N  attention with N threads, against the roofs of N threads\n"
     "  --seconds S  what has not begun after S seconds is skipped (default 300, quick 35)\n"
     "  --out FILE   results as JSON\n"
+    "  --library NAME=FILE  instead of the rows of this build: the best row of this shared library\n"
     "  --check      no times: only holds the results against double precision\n";
 
 heed::bench::Options parse(int argc, char** argv) {
@@ -36,6 +38,11 @@ heed::bench::Options parse(int argc, char** argv) {
       options.threads = std::stoi(value());
     } else if (word == "--seconds") {
       options.seconds = std::stod(value());
+    } else if (word == "--library") {
+      const std::string text = value();
+      const std::size_t equals = text.find('=');
+      if (equals == std::string::npos) throw std::invalid_argument("--library takes NAME=FILE");
+      options.libraries.push_back({text.substr(0, equals), text.substr(equals + 1)});
     } else if (word == "--out") {
       options.out = value();
     } else {

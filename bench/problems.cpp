@@ -111,33 +111,44 @@ void Problem::prepare_attention() {
   args_.executor = team_.executor();
 }
 
-std::string Problem::run(const Operands& x) {
-  const auto text = [](const Status& status) { return status.ok() ? std::string() : status.message(); };
+std::string Problem::run(const Library& library, const Operands& x) {
+  const auto rows = [](const float* data, std::int64_t count, std::int64_t columns) {
+    return heed_matrix{data, count, columns, 0, HEED_F32};
+  };
+  const heed_matrix k = rows(x.k, L_, D_), one_row = rows(x.q, 1, L_);
+  const heed_matrix_out out{x.out, 1, D_, 0, HEED_F32};
+  Status status;
   switch (operation_.kind) {
     case Kind::kDot:
-      for (std::int64_t j = 0; j < L_; ++j) x.out[j] = dot(x.q, x.k + j * D_, D_);
-      return {};
-    case Kind::kScores:
-      return text(scores({x.q, 1, D_}, {x.k, L_, D_}, scale_, {x.out, 1, L_}));
+      for (std::int64_t j = 0; j < L_; ++j) x.out[j] = library.dot(x.q, x.k + j * D_, D_);
+      break;
+    case Kind::kScores: {
+      const heed_matrix q = rows(x.q, 1, D_);
+      const heed_matrix_out s{x.out, 1, L_, 0, HEED_F32};
+      library.scores(&q, &k, scale_, &s, &status.raw());
+      break;
+    }
     case Kind::kSoftmax:
-      x.lse[0] = softmax(x.k, x.out, L_);
-      return {};
+      x.lse[0] = library.softmax(x.k, x.out, L_);
+      break;
     case Kind::kWeightedSum:
-      return text(weighted_sum(Matrix{x.q, 1, L_}, Matrix{x.k, L_, D_}, {x.out, 1, D_}));
+      library.weighted_sum(&one_row, &k, nullptr, &out, &status.raw());
+      break;
     case Kind::kAttend:
-      return text(attend({x.q, 1, L_}, {x.k, L_, D_}, {x.out, 1, D_}, x.lse));
+      library.attend(&one_row, &k, &out, x.lse, &status.raw());
+      break;
     case Kind::kDecode:
     case Kind::kPrefill:
       args_.k.data = x.k;
       args_.v.data = x.v;
-      return text(attention(args_));
+      library.attention(&args_, &status.raw());
   }
-  return {};
+  return status.ok() ? std::string() : status.message();
 }
 
-std::string Problem::call() {
+std::string Problem::call(const Library& library) {
   turn_ = (turn_ + 1) % copies_;
-  return run(operands(turn_));
+  return run(library, operands(turn_));
 }
 
 void Problem::call_reference() {
@@ -171,10 +182,10 @@ void Problem::call_reference() {
   }
 }
 
-double Problem::check(std::string& error) {
+double Problem::check(const Library& library, std::string& error) {
   if (expected_.empty()) expect();
   std::fill(out_.begin(), out_.end(), std::nanf(""));
-  error = run(operands(0));
+  error = run(library, operands(0));
   if (!error.empty()) return 0.0;
   double worst = 0.0;
   for (const Expected& e : expected_) {

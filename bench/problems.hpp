@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "heed/heed.hpp"
+#include "library.hpp"
 #include "machine.hpp"
 #include "roofs.hpp"
 #include "team.hpp"
@@ -63,12 +64,12 @@ class Problem {
   Level level() const { return level_; }
   std::int64_t copies() const { return copies_; }
 
-  // One call with the next copy of the operands, by the row that is in force. Empty, or what went wrong.
-  std::string call();
+  // One call with the next copy of the operands, by the library's row that is in force. Empty, or what went wrong.
+  std::string call(const Library& library);
   void call_reference();
 
   // Calls once and holds sampled results against double precision: the largest error as a share of its bound.
-  double check(std::string& error);
+  double check(const Library& library, std::string& error);
 
  private:
   struct Expected {
@@ -78,7 +79,7 @@ class Problem {
 
   Operands operands(std::int64_t copy);
   void prepare_attention();
-  std::string run(const Operands& operands);
+  std::string run(const Library& library, const Operands& operands);
   void expect();
   void expect_row(const Operands& operands, std::int64_t head, std::int64_t i);
 

@@ -4,13 +4,11 @@
 import argparse
 import json
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
-from report import facts, page, picture, results, text
+from report import facts, page, picture, results, suite, text
 
-SUITE = "bench/heed-bench"
 BUILD = "bench/build.json"
 
 
@@ -24,33 +22,6 @@ def parse_arguments():
     parser.add_argument("--out", type=Path, default=Path("bench-results"), metavar="DIR", help="where the report goes")
     parser.add_argument("--picture", type=Path, metavar="FILE.svg", help="also draw the README's picture")
     return parser.parse_args()
-
-
-def show_progress(lines):
-    """One line that changes on a terminal; elsewhere a line for each twentieth."""
-    shown = -1
-    for line in lines:
-        line = line.rstrip()
-        if not line.startswith("["):
-            print(line, flush=True)
-            continue
-        done, total = map(int, line[1:line.index("]")].split("/"))
-        if sys.stdout.isatty():
-            print(f"\r\033[K{line[:118]}", end="\n" if done == total else "", flush=True)
-        elif done * 20 // total != shown or "WRONG" in line:
-            shown = done * 20 // total
-            print(line, flush=True)
-
-
-def run_suite(arguments, raw):
-    command = [arguments.build_dir / SUITE, "--out", raw, "--threads", arguments.threads]
-    command += ["--quick"] if arguments.quick else []
-    command += ["--filter", arguments.filter] if arguments.filter else []
-    command += ["--seconds", arguments.seconds] if arguments.seconds else []
-    print("measuring the roofs, then every kernel beside them", flush=True)
-    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as suite:
-        show_progress(suite.stdout)
-    return suite.returncode
 
 
 def user_command(arguments):
@@ -71,9 +42,7 @@ def print_table(found):
                          speedup))
         else:
             rows.append((f"{text.title(p['op'], p['D'])} [{p['row']}]", str(p["L"]), p["status"], "", "", ""))
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for row in rows:
-        print("  ".join([row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]))
+    text.print_columns(rows)
 
 
 def main():
@@ -82,7 +51,8 @@ def main():
     build = json.loads((arguments.build_dir / BUILD).read_text())
     arguments.out.mkdir(parents=True, exist_ok=True)
     raw = arguments.out / "raw.json"
-    status = run_suite(arguments, raw)
+    print("measuring the roofs, then every kernel beside them", flush=True)
+    status = suite.run(arguments, "--out", raw)
     if status not in (0, 1):
         return status
     measured = json.loads(raw.read_text())

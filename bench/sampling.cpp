@@ -23,8 +23,9 @@ double thread_seconds() {
 
 // The row that runs, for heed's own calls. The reference belongs to no row.
 std::string use(const Contestant& contestant) {
-  if (contestant.reference) return {};
-  const Status status = force_isa(contestant.name.c_str());
+  if (contestant.library == nullptr) return {};
+  Status status;
+  contestant.library->force_isa(contestant.row.c_str(), &status.raw());
   return status.ok() ? std::string() : status.message();
 }
 
@@ -44,10 +45,10 @@ double median(std::vector<double> values) {
 }
 
 void Sampler::run(Problem& problem, const Contestant& contestant, std::int64_t calls) {
-  if (contestant.reference) {
+  if (contestant.library == nullptr) {
     for (std::int64_t i = 0; i < calls; ++i) problem.call_reference();
   } else {
-    for (std::int64_t i = 0; i < calls; ++i) problem.call();
+    for (std::int64_t i = 0; i < calls; ++i) problem.call(*contestant.library);
   }
 }
 
@@ -79,7 +80,7 @@ void Sampler::prepare(Problem& problem, const Contestant& contestant, Series& se
   if (const std::string error = use(contestant); !error.empty()) return leave(Outcome::kSkipped, error);
   const double estimate = seconds_per_call(problem, contestant);
   if (estimate > kMostCallSeconds) return leave(Outcome::kSkipped, "about " + seconds_text(estimate) + " a call");
-  if (!contestant.reference) series = check(problem, contestant);
+  if (contestant.library != nullptr) series = check(problem, contestant);
 }
 
 Series Sampler::check(Problem& problem, const Contestant& contestant) {
@@ -87,7 +88,7 @@ Series Sampler::check(Problem& problem, const Contestant& contestant) {
   series.outcome = Outcome::kWrong;
   series.reason = use(contestant);
   if (!series.reason.empty()) return series;
-  series.error = problem.check(series.reason);
+  series.error = problem.check(*contestant.library, series.reason);
   if (!series.reason.empty()) return series;
   if (series.error <= 1.0) {
     series.outcome = Outcome::kMeasured;
@@ -157,7 +158,8 @@ void Sampler::sample_all(Problem& problem, const std::vector<Contestant>& contes
   bool more = true;
   for (int round = 0; more; ++round) {
     more = false;
-    for (std::size_t c = 0; c < contestants.size(); ++c) {
+    for (std::size_t i = 0; i < contestants.size(); ++i) {
+      const std::size_t c = round % 2 == 0 ? i : contestants.size() - 1 - i;
       Series& series = all[c];
       if (series.outcome != Outcome::kMeasured) continue;
       if (static_cast<int>(series.samples.size()) == policy_.samples) continue;

@@ -12,11 +12,12 @@
 
 namespace heed::bench {
 
-// Something that can be timed: a row of kernels, or the double reference (an empty name of a row).
+// Something that can be timed: a row of kernels of a library, or the double reference, which is neither.
 struct Contestant {
   std::string name;  // as reported
-  bool reference;
-  bool limited;  // measured to kMostOperations only: too slow to be worth the time
+  std::string row;
+  const Library* library;  // null: the reference
+  bool limited;            // measured to kMostOperations only: too slow to be worth the time
   Roofs* roofs;
 };
 
@@ -56,7 +57,8 @@ class Sampler {
   Sampler(Roofs& referee, const Policy& policy, const Machine& machine, const Pages& memory, Team& team)
       : referee_(referee), policy_(policy), machine_(machine), memory_(memory), team_(team) {}
 
-  // One series per contestant, all sampled in turn. On a busy machine it goes on trying until patience (a time).
+  // One series per contestant, all sampled in turn, there and back. On a busy machine it goes on trying until patience
+  // (a time).
   std::vector<Series> measure(Problem& problem, const std::vector<Contestant>& contestants, double patience);
 
   // Whether the contestant's results are right: wrong or measured, without samples.

@@ -55,8 +55,9 @@ class RoofTable {
   std::map<std::pair<int, bool>, std::unique_ptr<Roofs>> table_;
 };
 
-// Best row first, the reference last.
-std::vector<Entrant> find_entrants(RoofTable& roofs) {
+// Best row first, the reference last. Of libraries from files only these, each with its own best row.
+std::vector<Entrant> find_entrants(RoofTable& roofs, const std::vector<OtherLibrary>& named,
+                                   const std::vector<Library>& libraries) {
   const std::string best = isa();
   std::vector<Entrant> entrants;
   Roofs* best_roofs = nullptr;
@@ -67,12 +68,18 @@ std::vector<Entrant> find_entrants(RoofTable& roofs) {
     });
     if (row.supported == 0 || built == std::end(kBuiltRows)) continue;
     const bool everywhere = row.name == best || std::string_view(row.name) == kDenominator;
-    entrants.push_back(
-        {{row.name, false, built->limited, roofs.of(*built->probes)}, everywhere ? Grid::kAll : Grid::kFour});
-    if (row.name == best) best_roofs = entrants.back().contestant.roofs;
+    if (row.name == best) best_roofs = roofs.of(*built->probes);
+    if (!libraries.empty()) continue;
+    entrants.push_back({{row.name, row.name, &linked_library(), built->limited, roofs.of(*built->probes)},
+                        everywhere ? Grid::kAll : Grid::kFour,
+                        row.name});
   }
+  for (std::size_t i = 0; i < libraries.size(); ++i) {
+    entrants.push_back({{named[i].name, libraries[i].isa(), &libraries[i], false, best_roofs}, Grid::kAll, best});
+  }
+  if (!libraries.empty()) return entrants;
   std::stable_partition(entrants.begin(), entrants.end(), [&](const Entrant& e) { return e.contestant.name == best; });
-  entrants.push_back({{kReference, true, true, best_roofs}, Grid::kAll});
+  entrants.push_back({{kReference, "", nullptr, true, best_roofs}, Grid::kAll, kReference});
   return entrants;
 }
 
@@ -179,6 +186,7 @@ void add_context(const Options& options, const Policy& policy, const Machine& ma
   std::string rows;
   for (const Entrant& entrant : entrants) rows.append(rows.empty() ? "" : " ").append(entrant.contestant.name);
   add("rows", rows);
+  for (const Entrant& entrant : entrants) add("isa/" + entrant.contestant.name, entrant.contestant.row);
   std::string operations;
   for (const Operation& operation : kOperations)
     operations.append(operations.empty() ? "" : " ").append(operation.name);
@@ -214,12 +222,12 @@ int run_checks(const std::vector<std::unique_ptr<Point>>& points, Sampler& sampl
     Problem problem(*point->operation, point->D, point->L, machine, memory, team);
     if (problem.operations() > kMostOperations) continue;
     for (const Contestant& contestant : point->contestants) {
-      if (contestant.reference) continue;
+      if (contestant.library == nullptr) continue;
       const Series series = sampler.check(problem, contestant);
       ++checked;
       if (series.outcome == Outcome::kMeasured) continue;
       ++wrong;
-      std::printf("%s: %s\n", name_of(*point, contestant).c_str(), series.reason.c_str());
+      std::printf("%s: %s\n", name_of(*point, contestant.name).c_str(), series.reason.c_str());
     }
   }
   std::printf("%d checked, %d wrong\n", checked, wrong);
@@ -230,6 +238,8 @@ int run_checks(const std::vector<std::unique_ptr<Point>>& points, Sampler& sampl
 
 int run_suite(const Options& options) {
   const double start = seconds_now();
+  std::vector<Library> libraries;
+  for (const OtherLibrary& other : options.libraries) libraries.push_back(load_library(other.file));
   const Machine machine = probe_machine();
   Team team(options.threads, machine.cpus);
   // Twice the last-level cache, at most 640 MiB or a quarter of the free memory, and never less than the largest
@@ -241,8 +251,10 @@ int run_suite(const Options& options) {
   streamed.huge.fill_random();
   streamed.small.touch();
   RoofTable roofs(machine, streamed, team);
-  const std::vector<Entrant> entrants = find_entrants(roofs);
-  const Policy policy{options.quick ? 3 : 7, options.quick ? 1e-3 : 2e-3, start + options.seconds};
+  const std::vector<Entrant> entrants = find_entrants(roofs, options.libraries, libraries);
+  // Two builds are told apart by disjoint ranges, which 7 samples of the same have once in 1716 times, 3 once in 10.
+  const int samples = options.quick ? (libraries.empty() ? 3 : 7) : (libraries.empty() ? 7 : 9);
+  const Policy policy{samples, options.quick ? 1e-3 : 2e-3, start + options.seconds};
   Sampler sampler(*entrants.front().contestant.roofs, policy, machine, streamed.huge, team);
 
   const auto points = choose_points(options, entrants);
@@ -256,7 +268,7 @@ int run_suite(const Options& options) {
     const auto& point = points[i];
     point->patience = start + options.seconds * static_cast<double>(i + 1) / static_cast<double>(points.size());
     for (std::size_t c = 0; c < point->contestants.size(); ++c, ++total) {
-      benchmark::RegisterBenchmark(name_of(*point, point->contestants[c]).c_str(),
+      benchmark::RegisterBenchmark(name_of(*point, point->contestants[c].name).c_str(),
                                    [&, c, p = point.get()](benchmark::State& state) {
                                      report(state, *p, c, sampler, machine, streamed.huge, team);
                                    })

@@ -10,13 +10,19 @@
 
 namespace heed::bench {
 
+// Another build of heed: what it is called in the results, and its file.
+struct OtherLibrary {
+  std::string name, file;
+};
+
 struct Options {
   bool quick = false;
   bool check = false;
   int threads = 1;
-  double seconds = 0.0;  // that the run may take; 0: by quick
-  std::string filter;    // regular expression, searched in names
-  std::string out;       // JSON; empty: none
+  double seconds = 0.0;                 // that the run may take; 0: by quick
+  std::string filter;                   // regular expression, searched in names
+  std::string out;                      // JSON; empty: none
+  std::vector<OtherLibrary> libraries;  // not empty: the best row of each of these is measured, nothing else
 };
 
 // Exit status: 0; 1 if a row's results are wrong; 2 if nothing was to be measured.
@@ -28,6 +34,7 @@ enum class Grid { kAll, kFour };
 struct Entrant {
   Contestant contestant;
   Grid grid;
+  std::string filtered_as;  // the row in the name that a filter is searched in
 };
 
 // One operation, head dimension and length, with those who are measured there.
@@ -40,7 +47,7 @@ struct Point {
 };
 
 // <op>_<type>[_<variant>]/<row>/<D>/<L>; D is "-" for an operation that knows none.
-std::string name_of(const Point& point, const Contestant& contestant);
+std::string name_of(const Point& point, const std::string& row);
 
 // The points that the options ask for. A filter chooses from the full grid.
 std::vector<std::unique_ptr<Point>> choose_points(const Options& options, const std::vector<Entrant>& entrants);

@@ -51,15 +51,21 @@ def _roofs(context, rows):
     return roofs
 
 
+def points(raw):
+    """The points of the raw file, operations in the order of the list, lengths ascending: they ran cheapest first."""
+    context = raw["context"]
+    rows, order = context["rows"].split(), context["operations"].split()
+    found = [point(entry) for entry in raw["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
+    return sorted(found, key=lambda p: (order.index(p["op"]), p["D"] or 0, p["L"], rows.index(p["row"])))
+
+
 def merge(raw, machine, build, commit, fmas, command):
     """The whole result: what was measured, on what, from which source, and whether it counts."""
     context = raw["context"]
     rows = context["rows"].split()
-    points = [point(entry) for entry in raw["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
-    order = context["operations"].split()  # they ran cheapest first
-    points.sort(key=lambda p: (order.index(p["op"]), p["D"] or 0, p["L"], rows.index(p["row"])))
-    beaten = [p["name"] for p in points if p.get("beats_its_roof")]
-    wrong = [p["name"] for p in points if p["status"] == "wrong"]
+    found = points(raw)
+    beaten = [p["name"] for p in found if p.get("beats_its_roof")]
+    wrong = [p["name"] for p in found if p["status"] == "wrong"]
     return {
         "format": 1,
         "valid": not beaten and not wrong,
@@ -97,7 +103,7 @@ def merge(raw, machine, build, commit, fmas, command):
         "denominator": context["denominator"],
         "vector_fmas_in_denominator": fmas,
         "roofs": _roofs(context, rows),
-        "points": points,
+        "points": found,
     }
 
 

@@ -64,6 +64,14 @@ def table(rows, header):
     return "\n".join(lines)
 
 
+def print_columns(rows, left=(0,)):
+    """On the terminal. Columns are right-aligned but for those of `left`."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        cells = [cell.ljust(width) if i in left else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))]
+        print("  ".join(cells).rstrip())
+
+
 def headline(results):
     """The best row's points for the short table: a middle length of each (op, D), or all if they are few."""
     best = [p for p in results["points"] if p["row"] == results["best"]]
