@@ -19,7 +19,7 @@ HEED_INLINE Floats exp2_nonpositive(Floats x) {
   p = fma(p, f, broadcast(0x1.62e422p-1f));
   p = fma(p, f, broadcast(1.0f));
   const Floats power = xsimd::bitwise_cast<float>(xsimd::bitwise_cast<std::uint32_t>(t) << 23);
-  return select(x < broadcast(-126.0f), broadcast(0.0f), p * power);
+  return zero_where(x < broadcast(-126.0f), p * power);
 }
 
 HEED_INLINE Floats exp_nonpositive(Floats d) { return exp2_nonpositive(d * broadcast(kLog2e)); }
