@@ -42,6 +42,8 @@ consteval Shape shape_of(int lanes) {
 constexpr Shape kShape = shape_of(kLanes);
 static_assert(kShape.rows > 0, "a row of another width needs its line in the table");
 
+constexpr int kRegisters = 16;
+
 struct Union {
   std::int32_t begin, end;
 };
@@ -69,15 +71,21 @@ HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::
   }
   const float* a[R];
   for (int r = 0; r < R; ++r) a[r] = t.a + (r0 + r) * t.a_row;
-  const T* b = static_cast<const T*>(t.b) + p * t.b_panel + first * t.b_row;
-  for (std::int64_t k = first; k < last; ++k, b += t.b_row) {
+  const T* b[P];
+#pragma GCC unroll 8
+  for (int i = 0; i < P; ++i) b[i] = static_cast<const T*>(t.b) + (p + i) * t.b_panel + first * t.b_row;
+  for (std::int64_t k = first; k < last; ++k) {
     Floats row[V];
-    if constexpr (Ahead) {
 #pragma GCC unroll 8
-      for (int panel = 0; panel < P; ++panel) fetch_ahead(b + panel * t.b_panel, t.ahead);
+    for (int i = 0; i < P; ++i) {
+      if constexpr (Ahead) fetch_ahead(b[i], t.ahead);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        row[i * kVectors + v] = load(b[i] + v * kLanes);
+        if constexpr (R > 1 && R * V + V < kRegisters) hold(row[i * kVectors + v]);
+      }
+      b[i] += t.b_row;
     }
-#pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) row[v] = load(b + v / kVectors * t.b_panel + v % kVectors * kLanes);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       const Floats weight = broadcast(a[r][k]);
@@ -113,9 +121,11 @@ HEED_INLINE void rows_in(const Tile& t, std::int32_t r0, std::int32_t p) {
   }
 }
 
-// The last R < kShape.rows rows from r0, with as many panels side by side as fill the registers.
+// The last R < kShape.rows rows from r0, with as many panels side by side as fill the registers. A function of its own,
+// because GCC 12 spills the pointers of one shape's loop for those of the others.
 template <class T, int R>
-HEED_INLINE void remainder(const Tile& t, std::int32_t r0) {
+__attribute__((noinline)) void remainder(const Tile& given, std::int32_t r0) {
+  const Tile t = given;
   constexpr int P = kShape.panels[R];
   std::int32_t p = 0;
   if constexpr (P > 0) {
@@ -128,7 +138,8 @@ HEED_INLINE void remainder(const Tile& t, std::int32_t r0) {
 }
 
 template <class T>
-HEED_INLINE void tile(const Tile& t) {
+HEED_INLINE void tile(const Tile& given) {
+  const Tile t = given;  // a copy that stores through c can't change: its members stay in registers
   constexpr int R = kShape.rows;
   const std::int32_t whole = t.rows / R * R;
   for (std::int32_t p = 0; p < t.panels; ++p) {
@@ -136,19 +147,19 @@ HEED_INLINE void tile(const Tile& t) {
   }
   switch (t.rows - whole) {
     case 5:
-      remainder<T, 5>(t, whole);
+      remainder<T, 5>(given, whole);
       break;
     case 4:
-      remainder<T, 4>(t, whole);
+      remainder<T, 4>(given, whole);
       break;
     case 3:
-      remainder<T, 3>(t, whole);
+      remainder<T, 3>(given, whole);
       break;
     case 2:
-      remainder<T, 2>(t, whole);
+      remainder<T, 2>(given, whole);
       break;
     case 1:
-      remainder<T, 1>(t, whole);
+      remainder<T, 1>(given, whole);
       break;
     default:
       break;
