@@ -274,6 +274,7 @@ TEST_CASE("a plan says what it chose", "[engine][plan]") {
           std::string::npos);
     CHECK(text.find(row.fma ? "fused" : "separate") != std::string::npos);
     CHECK(text.find("8 query heads on 2 kv heads") != std::string::npos);
+    CHECK(text.find("at most 16 keys") != std::string::npos);
     CHECK(text.find("k f32, v f32") != std::string::npos);
     CHECK(text.find("workspace " + std::to_string(plan.workspace_bytes()) + " bytes") != std::string::npos);
     char part[9];

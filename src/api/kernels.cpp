@@ -122,7 +122,9 @@ heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_mat
   problem.scores = s->cols == 0 ? &kNoScores : static_cast<const float*>(s->data);
   problem.scores_row = rows_of(*s).stride;
   run.table = table;
-  make_plan(shape_of(args), run.plan);
+  Plan plan;
+  make_plan(shape_of(args), plan);
+  run.plan = &plan;
   std::int64_t workers = 0;
   const auto bytes = static_cast<std::size_t>(schedule_run(run, &workers));
   api::Scratch scratch(kDefaultAllocator, bytes);

@@ -1,6 +1,5 @@
 #include "api/validate.hpp"
 
-#include <cmath>
 #include <cstddef>
 #include <cstring>
 
@@ -93,7 +92,7 @@ heed_code make_problem(const heed_attention_args* args, Problem* problem, heed_s
   if (const heed_code code = copy_args(args, &problem->args, status); code != HEED_OK) return code;
   heed_attention_args& a = problem->args;
   if (items) a.executor = {};
-  if (const heed_code code = Checks(a, status).run(); code != HEED_OK) return code;
+  if (!is_plain(a)) HEED_RETURN_IF_FAILED(Checks(a, status).run());
   if (a.lse_stride_batch == 0 && a.lse_stride_head == 0 && a.lse_stride_token == 0) {  // the default: contiguous
     const bool ragged = a.q_indptr.data != nullptr;                                    // then [token][Hq]
     a.lse_stride_batch = a.Hq * a.Lq;
@@ -105,8 +104,8 @@ heed_code make_problem(const heed_attention_args* args, Problem* problem, heed_s
   problem->has_end = a.end != nullptr;
   if (a.start != nullptr) (void)check_state("start", a.start, &problem->start, nullptr);
   if (a.end != nullptr) (void)check_state("end", a.end, &problem->end, nullptr);
-  problem->group = a.Hkv > 0 ? a.Hq / a.Hkv : 0;
-  problem->scale = a.has_scale != 0 ? a.scale : static_cast<float>(1.0 / std::sqrt(static_cast<double>(a.D)));
+  problem->group = group_of(a);
+  problem->scale = scale_of(a);
   return HEED_OK;
 }
 

@@ -10,6 +10,10 @@ namespace heed::api {
 // items: whoever calls runs the items, so no executor is needed.
 heed_code make_problem(const heed_attention_args* args, Problem* problem, heed_status* status, bool items = false);
 
+// No rule is broken, as a glance shows: small sizes, ordinary strides, no layout, mask, bias, scales or states. Else
+// make_problem looks at every rule. struct_size isn't looked at.
+bool is_plain(const heed_attention_args& args);
+
 // Fields that a struct's caller knows and this library doesn't must be zero.
 heed_code check_newer(const void* data, std::size_t known, std::size_t size, heed_status* status);
 

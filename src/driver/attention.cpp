@@ -8,7 +8,7 @@ namespace heed {
 namespace {
 
 Worker worker_of(const heed_run& run, std::int64_t worker) {
-  return Worker(run, reinterpret_cast<float*>(run.workers + worker * run.plan.worker_bytes));
+  return Worker(run, reinterpret_cast<float*>(run.workers + worker * run.plan->worker_bytes));
 }
 
 void work_on(Worker& worker, std::int32_t phase, std::int64_t item) {
@@ -45,19 +45,19 @@ std::int64_t shares_bytes(const Problem& problem, const Plan& plan) {
 }  // namespace
 
 std::int64_t schedule_run(heed_run& run, std::int64_t* workers) {
-  run.schedule = make_schedule(run.problem, run.plan, nullptr);
-  const std::int64_t threads = run.plan.shape.threads, items = run.schedule.items;
+  run.schedule = make_schedule(run.problem, *run.plan, nullptr);
+  const std::int64_t threads = run.plan->shape.threads, items = run.schedule.items;
   *workers = threads < items ? threads : items;
-  return shares_bytes(run.problem, run.plan) + *workers * run.plan.worker_bytes +
-         run.schedule.states * run.plan.state_row * static_cast<std::int64_t>(sizeof(float));
+  return shares_bytes(run.problem, *run.plan) + *workers * run.plan->worker_bytes +
+         run.schedule.states * run.plan->state_row * static_cast<std::int64_t>(sizeof(float));
 }
 
 void begin_run(heed_run& run, void* memory, std::int64_t workers) {
-  if (needs_shares(run.problem, run.plan)) {
-    run.schedule = make_schedule(run.problem, run.plan, static_cast<Share*>(memory));
+  if (needs_shares(run.problem, *run.plan)) {
+    run.schedule = make_schedule(run.problem, *run.plan, static_cast<Share*>(memory));
   }
-  run.workers = static_cast<char*>(memory) + shares_bytes(run.problem, run.plan);
-  run.states = reinterpret_cast<float*>(run.workers + workers * run.plan.worker_bytes);
+  run.workers = static_cast<char*>(memory) + shares_bytes(run.problem, *run.plan);
+  run.states = reinterpret_cast<float*>(run.workers + workers * run.plan->worker_bytes);
 }
 
 void run_item(const heed_run& run, std::int32_t phase, std::int64_t item, std::int64_t worker) {

@@ -8,7 +8,7 @@
 // One call at work: what its items share. Items of phase 0 work on rows, those of phase 1 fold what is left of phase 0.
 struct heed_run {
   heed::Problem problem;
-  heed::Plan plan;
+  const heed::Plan* plan;
   heed::Schedule schedule;
   const heed::dispatch::Table* table;
   char* workers;

@@ -17,11 +17,11 @@ class Worker {
       : run_(run),
         problem_(run.problem),
         args_(run.problem.args),
-        plan_(run.plan),
+        plan_(*run.plan),
         table_(*run.table),
-        at_(run.plan.layout),
+        at_(run.plan->layout),
         memory_(memory),
-        block_(run.problem, run.plan.layout, *run.table, memory),
+        block_(run.problem, run.plan->layout, *run.table, memory),
         masks_(args_.mask_kind != HEED_NO_MASK || args_.mask_callback != nullptr || args_.bias.data != nullptr ||
                args_.score_callback != nullptr) {}
 

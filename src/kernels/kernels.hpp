@@ -74,6 +74,19 @@ struct SoftmaxStep {
   const float* v_scale;           // [16 panels], or null: what is stored is p * v_scale_j (int8 values)
 };
 
+// Steps 1 to 9 for the query rows of all heads that share a kv head, over at most 16 keys: f32 throughout, and of the
+// options only ranges of keys.
+inline constexpr std::int64_t kFewKeysD = 128;  // at most: the keys' panel lies on the stack
+struct FewKeys {
+  const float *q, *k, *v;
+  float *out, *lse;  // lse null: not wanted
+  std::int64_t q_head, q_row, k_row, v_row, out_head, out_row, lse_head, lse_row;
+  std::int64_t heads, rows, keys;  // query heads, query tokens of each, 1 ... 16 keys
+  std::int64_t D, Dv;
+  std::int64_t first, last;  // query token i attends keys [i + first, i + last), as far as they exist
+  float scale;
+};
+
 namespace op {
 
 using dot = float(const void* a, const void* b, std::int64_t n);
@@ -99,6 +112,8 @@ using tile = void(const Tile&);
 using score_step = void(const ScoreStep&);
 
 using softmax_step = void(const SoftmaxStep&);
+
+using few_keys = void(const FewKeys&);
 
 // A whole row: weights and lse.
 using softmax = float(const void* x, float* weights, std::int64_t n);

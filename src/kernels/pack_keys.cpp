@@ -13,15 +13,17 @@ HEED_INLINE void pack_keys(const void* k_data, std::int64_t k_row, std::int64_t 
   const T* k = static_cast<const T*>(k_data);
   for (std::int64_t j = 0; j < keys; j += kLanes) {
     float* panel = out + j / kPanel * D * kPanel + j % kPanel;
+    const std::int64_t here = keys - j < kLanes ? keys - j : kLanes;
     std::int64_t d = 0;
-    if (j + kLanes <= keys) {
+    if (here == kLanes) {
       for (; d + 4 <= D; d += 4) {
         const FourColumns columns = load_four_columns(k + j * k_row + d, k_row);
         for (int c = 0; c < 4; ++c) store(panel + (d + c) * kPanel, columns.column[c]);
       }
     }
     for (; d < D; ++d) {
-      for (int x = 0; x < kLanes; ++x) panel[d * kPanel + x] = j + x < keys ? widen(k[(j + x) * k_row + d]) : 0.0f;
+      if (here < kLanes) store(panel + d * kPanel, broadcast(0.0f));
+      for (std::int64_t x = 0; x < here; ++x) panel[d * kPanel + x] = widen(k[(j + x) * k_row + d]);
     }
   }
   // The last panel's vectors behind the keys.

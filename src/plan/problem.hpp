@@ -2,6 +2,7 @@
 // with.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "heed/heed.h"
@@ -36,6 +37,11 @@ struct Sequence {
   std::int64_t position;      // i' of row 0
   std::int64_t key_position;  // position of key 0
 };
+
+inline std::int64_t group_of(const heed_attention_args& args) { return args.Hkv > 0 ? args.Hq / args.Hkv : 0; }
+inline float scale_of(const heed_attention_args& args) {
+  return args.has_scale != 0 ? args.scale : static_cast<float>(1.0 / std::sqrt(static_cast<double>(args.D)));
+}
 
 struct Problem {
   heed_attention_args args;  // as the caller gave it, newer fields zero

@@ -60,17 +60,38 @@ HEED_INLINE void fetch_ahead(const void* p, std::int64_t bytes) {
       reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(p) + static_cast<std::uintptr_t>(bytes)), 0, 2);
 }
 
-// The first n < kLanes floats, +0 behind them; touches nothing else.
+// The first n < kLanes floats, +0 behind them; touches nothing else. In registers where that is written down: a load of
+// what was stored in pieces waits until the pieces have reached the cache.
+#if defined(__AVX__) && !XSIMD_WITH_EMULATED
+HEED_INLINE __m128 load_up_to_four(const float* p, std::int64_t n) {
+  if (n >= 4) return _mm_loadu_ps(p);
+  const __m128 last = (n & 1) != 0 ? _mm_load_ss(p + n - 1) : _mm_setzero_ps();
+  if (n < 2) return last;
+  return _mm_movelh_ps(_mm_castpd_ps(_mm_load_sd(reinterpret_cast<const double*>(p))), last);
+}
+HEED_INLINE Floats load_tail(const float* p, std::int64_t n) {
+  const __m128 low = load_up_to_four(p, n), high = n > 4 ? load_up_to_four(p + 4, n - 4) : _mm_setzero_ps();
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
+}
+#else
 HEED_INLINE Floats load_tail(const float* p, std::int64_t n) {
   alignas(64) float lanes[kLanes] = {};
   for (std::int64_t x = 0; x < n; ++x) lanes[x] = p[x];
   return Floats::load_aligned(lanes);
 }
+#endif
 
 HEED_INLINE void store_tail(float* p, Floats value, std::int64_t n) {
   alignas(64) float lanes[kLanes];
   value.store_aligned(lanes);
-  for (std::int64_t x = 0; x < n; ++x) p[x] = lanes[x];
+  const float* from = lanes;
+#pragma GCC unroll 4
+  for (int piece = kLanes / 2; piece > 0; piece /= 2) {  // of one size each: a copy of any size is a call
+    if ((n & piece) == 0) continue;
+    std::memcpy(p, from, static_cast<std::size_t>(piece) * sizeof(float));
+    p += piece;
+    from += piece;
+  }
 }
 
 // a * b + c: one rounding on rows that are declared so, two on the others. xsimd's own is not fused on an emulated
@@ -122,6 +143,20 @@ HEED_INLINE float max_of_lanes(Floats x) {
   x.store_aligned(lanes);
   for (int half = kLanes / 2; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) lanes[i] = max(lanes[i], lanes[i + half]);
+  }
+  return lanes[0];
+}
+
+// The fixed tree over a panel: lanes (i, i + 8), (i, i + 4), (i, i + 2), (i, i + 1), as sum_lanes has it.
+HEED_INLINE float sum_of_panel(Floats (&x)[kVectors]) {
+#pragma GCC unroll 2
+  for (int half = kVectors / 2; half > 0; half /= 2) {
+    for (int v = 0; v < half; ++v) x[v] = x[v] + x[v + half];
+  }
+  alignas(64) float lanes[kLanes];
+  x[0].store_aligned(lanes);
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) lanes[i] = lanes[i] + lanes[i + half];
   }
   return lanes[0];
 }
