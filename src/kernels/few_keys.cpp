@@ -48,10 +48,11 @@ HEED_INLINE void panel_scores(const float* const* q, float scale, const float* k
   }
 }
 
-// C vectors of columns: the chains over keys [begin, end).
+// C vectors of columns: the chains over keys [begin, end), divided.
 template <int C>
-HEED_INLINE void add_values(const float* p, const float* v, std::int64_t v_row, std::int64_t begin, std::int64_t end,
-                            Floats (&chain)[C]) {
+HEED_INLINE void finish_columns(const float* p, const float* v, std::int64_t v_row, std::int64_t begin,
+                                std::int64_t end, Floats divisor, float* out) {
+  Floats chain[C];
 #pragma GCC unroll 4
   for (int c = 0; c < C; ++c) chain[c] = broadcast(0.0f);
   for (std::int64_t j = begin; j < end; ++j) {
@@ -59,6 +60,8 @@ HEED_INLINE void add_values(const float* p, const float* v, std::int64_t v_row, 
 #pragma GCC unroll 4
     for (int c = 0; c < C; ++c) chain[c] = fma(weight, load(v + j * v_row + c * kLanes), chain[c]);
   }
+#pragma GCC unroll 4
+  for (int c = 0; c < C; ++c) store(out + c * kLanes, canonical(chain[c] / divisor));
 }
 
 struct Query {
@@ -95,22 +98,13 @@ HEED_INLINE void finish_row(const FewKeys& t, const Query& query, const float* s
   const Floats divisor = broadcast(l == 0.0f ? 1.0f : l);  // o / 1 is o
 
   std::int64_t d = 0;
-  for (; d + 4 * kLanes <= t.Dv; d += 4 * kLanes) {
-    Floats chain[4];
-    add_values(p, t.v + d, t.v_row, begin, end, chain);
-#pragma GCC unroll 4
-    for (int c = 0; c < 4; ++c) store(out + d + c * kLanes, canonical(chain[c] / divisor));
-  }
-  for (; d < t.Dv; d += kLanes) {
-    Floats chain[1];
-    const bool whole = d + kLanes <= t.Dv;
-    add_values(p, whole ? t.v + d : tail, whole ? t.v_row : kLanes, begin, end, chain);
-    const Floats result = canonical(chain[0] / divisor);
-    if (whole) {
-      store(out + d, result);
-    } else {
-      store_tail(out + d, result, t.Dv - d);
-    }
+  for (; d + 4 * kLanes <= t.Dv; d += 4 * kLanes) finish_columns<4>(p, t.v + d, t.v_row, begin, end, divisor, out + d);
+  for (; d + 2 * kLanes <= t.Dv; d += 2 * kLanes) finish_columns<2>(p, t.v + d, t.v_row, begin, end, divisor, out + d);
+  for (; d + kLanes <= t.Dv; d += kLanes) finish_columns<1>(p, t.v + d, t.v_row, begin, end, divisor, out + d);
+  if (d < t.Dv) {
+    float last[kLanes];
+    finish_columns<1>(p, tail, kLanes, begin, end, divisor, last);
+    store_tail(out + d, load(last), t.Dv - d);
   }
   if (t.lse != nullptr) {
     t.lse[query.head * t.lse_head + query.token * t.lse_row] = l == 0.0f ? -kInfinity : canonical(m + ln(l));

@@ -1,7 +1,7 @@
 // Copies keys into panels: 16 keys side by side for each d, so that lane = key. Moves numbers, computes nothing.
 //
-// Bound: the shuffles of the transposition, 8 per 4 x 8 numbers, and the stores. Keys behind the last whole vector and
-// the last D mod 4 elements are copied one by one; lanes without a key are +0.
+// Bound: the shuffles of the transposition, 8 per 4 x 8 numbers, and the stores. The last D mod 4 elements are copied
+// one by one; lanes without a key are +0.
 #include "simd/transpose.hpp"
 
 namespace heed::HEED_ROW {
@@ -19,6 +19,15 @@ HEED_INLINE void pack_keys(const void* k_data, std::int64_t k_row, std::int64_t 
       for (; d + 4 <= D; d += 4) {
         const FourColumns columns = load_four_columns(k + j * k_row + d, k_row);
         for (int c = 0; c < 4; ++c) store(panel + (d + c) * kPanel, columns.column[c]);
+      }
+    } else if (D >= 4) {
+      const FewRows<T> rows(k + j * k_row, k_row, here);
+      const Mask exist = mask_of_bits((1u << here) - 1, 0);
+      for (; d + 4 <= D; d += 4) {
+        const FourColumns columns = rows.load_four_columns(d);
+        for (int c = 0; c < 4; ++c) {
+          store(panel + (d + c) * kPanel, select(exist, columns.column[c], broadcast(0.0f)));
+        }
       }
     }
     for (; d < D; ++d) {

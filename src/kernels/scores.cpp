@@ -10,8 +10,8 @@
 // numbers a cycle) and by latency, which is why G chains run side by side; four rows by the multiply-adds. More rows
 // than a few are cheaper through pack_keys and tile, with the same bits.
 //
-// Tails: keys and elements behind the last whole vector go through a small zero-filled buffer, so nothing beyond them
-// is read; a key that isn't there only fills lanes that aren't stored.
+// Tails: a key that isn't there only fills lanes that aren't stored, and the last one stands for it. Elements behind
+// the last four go through a small zero-filled buffer, so nothing beyond them is read.
 #include "simd/transpose.hpp"
 
 namespace heed::HEED_ROW {
@@ -25,20 +25,25 @@ struct Chains {
   Floats s[R][G];
 };
 
+template <int R, int G>
+HEED_INLINE void extend(Chains<R, G>& chains, int g, const float* const (&q)[R], std::int64_t d,
+                        const FourColumns& keys) {
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) chains.s[r][g] = fma(broadcast(q[r][d + c]), keys.column[c], chains.s[r][g]);
+  }
+}
+
 // Continues all chains over four columns of keys at k.
 template <int R, int G, class T>
-HEED_INLINE void extend(Chains<R, G>& chains, const float* const (&q)[R], std::int64_t d, const T* k,
-                        std::int64_t k_row) {
+HEED_INLINE void extend_groups(Chains<R, G>& chains, const float* const (&q)[R], std::int64_t d, const T* k,
+                               std::int64_t k_row) {
 #pragma GCC unroll 4
   for (int g = 0; g < G; ++g) {
     const T* group = k + g * kLanes * k_row;
     asm("" : "+r"(group));  // its rows' addresses are made from it: kept one by one, they would fill the stack
-    const FourColumns keys = load_four_columns(group, k_row);
-#pragma GCC unroll 4
-    for (int c = 0; c < 4; ++c) {
-#pragma GCC unroll 4
-      for (int r = 0; r < R; ++r) chains.s[r][g] = fma(broadcast(q[r][d + c]), keys.column[c], chains.s[r][g]);
-    }
+    extend(chains, g, q, d, load_four_columns(group, k_row));
   }
 }
 
@@ -80,8 +85,11 @@ __attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int6
       if (t.ahead != 0 && r0 == 0 && d % (64 / static_cast<int>(sizeof(T))) == 0) {  // once per line, for all rows
         for (int x = 0; x < G * kLanes; ++x) fetch_ahead(k + x * t.k_row + d, t.ahead);
       }
-      extend(chains, q, d, k + d, t.k_row);
+      extend_groups(chains, q, d, k + d, t.k_row);
     }
+  } else if constexpr (G == 1) {
+    const FewRows<T> rows(k, t.k_row, keys);
+    for (; d + 4 <= t.D; d += 4) extend(chains, 0, q, d, rows.load_four_columns(d));
   }
   if (d < t.D) {
     Chains<R, G> rest = chains;  // a copy: the address of what is passed on keeps it out of the registers

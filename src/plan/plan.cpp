@@ -11,7 +11,10 @@ constexpr std::int64_t kRows = 256;
 constexpr std::int64_t kTileRows = 48;  // a score tile of 27 KiB
 constexpr std::int64_t kAlign = 16;     // floats in a cache line
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+// Of counts: as unsigned ones, whose division by a power of two is a shift.
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a + b - 1) / static_cast<std::uint64_t>(b));
+}
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
 // Rows of a power of two's length fall into few sets of the first-level cache: one more line apart, they don't.

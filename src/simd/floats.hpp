@@ -60,8 +60,8 @@ HEED_INLINE void fetch_ahead(const void* p, std::int64_t bytes) {
       reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(p) + static_cast<std::uintptr_t>(bytes)), 0, 2);
 }
 
-// The first n < kLanes floats, +0 behind them; touches nothing else. In registers where that is written down: a load of
-// what was stored in pieces waits until the pieces have reached the cache.
+// The first n < kLanes floats, with +0 behind them when loaded; nothing else is touched. Where it is written down for
+// registers: a load of what was stored in pieces waits until these have reached the cache.
 #if defined(__AVX__) && !XSIMD_WITH_EMULATED
 HEED_INLINE __m128 load_up_to_four(const float* p, std::int64_t n) {
   if (n >= 4) return _mm_loadu_ps(p);
@@ -69,9 +69,25 @@ HEED_INLINE __m128 load_up_to_four(const float* p, std::int64_t n) {
   if (n < 2) return last;
   return _mm_movelh_ps(_mm_castpd_ps(_mm_load_sd(reinterpret_cast<const double*>(p))), last);
 }
+
 HEED_INLINE Floats load_tail(const float* p, std::int64_t n) {
   const __m128 low = load_up_to_four(p, n), high = n > 4 ? load_up_to_four(p + 4, n - 4) : _mm_setzero_ps();
   return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
+}
+
+HEED_INLINE void store_tail(float* p, Floats value, std::int64_t n) {
+  __m128 rest = _mm256_castps256_ps128(value);
+  if (n >= 4) {
+    _mm_storeu_ps(p, rest);
+    rest = _mm256_extractf128_ps(value, 1);
+    p += 4;
+  }
+  if ((n & 2) != 0) {
+    _mm_storel_pi(reinterpret_cast<__m64*>(p), rest);
+    rest = _mm_movehl_ps(rest, rest);
+    p += 2;
+  }
+  if ((n & 1) != 0) _mm_store_ss(p, rest);
 }
 #else
 HEED_INLINE Floats load_tail(const float* p, std::int64_t n) {
@@ -79,20 +95,13 @@ HEED_INLINE Floats load_tail(const float* p, std::int64_t n) {
   for (std::int64_t x = 0; x < n; ++x) lanes[x] = p[x];
   return Floats::load_aligned(lanes);
 }
-#endif
 
 HEED_INLINE void store_tail(float* p, Floats value, std::int64_t n) {
   alignas(64) float lanes[kLanes];
   value.store_aligned(lanes);
-  const float* from = lanes;
-#pragma GCC unroll 4
-  for (int piece = kLanes / 2; piece > 0; piece /= 2) {  // of one size each: a copy of any size is a call
-    if ((n & piece) == 0) continue;
-    std::memcpy(p, from, static_cast<std::size_t>(piece) * sizeof(float));
-    p += piece;
-    from += piece;
-  }
+  for (std::int64_t x = 0; x < n; ++x) p[x] = lanes[x];
 }
+#endif
 
 // a * b + c: one rounding on rows that are declared so, two on the others. xsimd's own is not fused on an emulated
 // batch.

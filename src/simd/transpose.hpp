@@ -13,12 +13,12 @@ struct FourColumns {
 // 4 lanes: 4 loads, 8 shuffles. 8 lanes: rows x and x + 4 share a register (8 half loads), then the same 8 shuffles
 // within halves: 16 shuffles per 8 x 8 numbers, where a transposition of whole registers takes 24.
 // Other storage types become floats as they are loaded.
-template <class T>
-HEED_INLINE FourColumns load_four_columns(const T* p, std::int64_t row) {
+template <class Rows>
+HEED_INLINE FourColumns load_four_columns_of(const Rows& row) {  // row(x): where lane x's four elements lie
   FourColumns out;
 #if HEED_HAS_F16C
   if constexpr (kLanes == 8) {
-    const auto pair = [&](int x) { return load_fours(p + x * row, p + (x + 4) * row); };
+    const auto pair = [&](int x) { return load_fours(row(x), row(x + 4)); };
     const __m256 a = pair(0), b = pair(1), c = pair(2), d = pair(3);
     const __m256 ab_low = _mm256_unpacklo_ps(a, b), ab_high = _mm256_unpackhi_ps(a, b);
     const __m256 cd_low = _mm256_unpacklo_ps(c, d), cd_high = _mm256_unpackhi_ps(c, d);
@@ -30,7 +30,7 @@ HEED_INLINE FourColumns load_four_columns(const T* p, std::int64_t row) {
   }
 #endif
   if constexpr (kLanes == 4) {
-    const Floats a = load(p), b = load(p + row), c = load(p + 2 * row), d = load(p + 3 * row);
+    const Floats a = load(row(0)), b = load(row(1)), c = load(row(2)), d = load(row(3));
     const Floats ac_low = xsimd::zip_lo(a, c), ac_high = xsimd::zip_hi(a, c);
     const Floats bd_low = xsimd::zip_lo(b, d), bd_high = xsimd::zip_hi(b, d);
     out.column[0] = xsimd::zip_lo(ac_low, bd_low);
@@ -40,11 +40,29 @@ HEED_INLINE FourColumns load_four_columns(const T* p, std::int64_t row) {
   } else {
     for (int d = 0; d < 4; ++d) {
       alignas(64) float lanes[kLanes];
-      for (int x = 0; x < kLanes; ++x) lanes[x] = widen(p[x * row + d]);
+      for (int x = 0; x < kLanes; ++x) lanes[x] = widen(row(x)[d]);
       out.column[d] = Floats::load_aligned(lanes);
     }
   }
   return out;
 }
+
+template <class T>
+HEED_INLINE FourColumns load_four_columns(const T* p, std::int64_t stride) {
+  return load_four_columns_of([&](int x) { return p + x * stride; });
+}
+
+// kLanes rows of which only the first `rows` exist: the last one stands for those that don't.
+template <class T>
+struct FewRows {
+  const T* row[kLanes];
+
+  HEED_INLINE FewRows(const T* p, std::int64_t stride, std::int64_t rows) {
+    for (int x = 0; x < kLanes; ++x) row[x] = p + (x < rows ? x : rows - 1) * stride;
+  }
+  HEED_INLINE FourColumns load_four_columns(std::int64_t d) const {
+    return load_four_columns_of([&](int x) { return row[x] + d; });
+  }
+};
 
 }  // namespace heed::HEED_ROW
