@@ -21,6 +21,7 @@ struct Engine {
     workspace_bytes = heed_plan_workspace_bytes(&plan);
     REQUIRE(workspace_bytes <= sizeof workspace);
     std::memset(workspace, 0x5A, sizeof workspace);
+    std::memset(room, 0x5A, sizeof room);
 
     config.Hkv = 2;
     config.D = config.Dv = 4;
