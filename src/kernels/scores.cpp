@@ -43,6 +43,7 @@ HEED_INLINE void extend_groups(Chains<R, G>& chains, const float* const (&q)[R],
   for (int g = 0; g < G; ++g) {
     const T* group = k + g * kLanes * k_row;
     asm("" : "+r"(group));  // its rows' addresses are made from it: kept one by one, they would fill the stack
+    if constexpr (R > 2) asm("" : : : "memory");  // and q' is loaded anew: kept, it would push chains out of registers
     extend(chains, g, q, d, load_four_columns(group, k_row));
   }
 }
