@@ -11,13 +11,16 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: heed-bench [--quick] [--filter RE] [--threads N] [--seconds S] [--out FILE.json] [--check]\n"
-    "                  [--library NAME=FILE]...\n"
+    "                  [--models FILE] [--list] [--library NAME=FILE]... [--point OP/D/L[:PARTNER]]...\n"
     "  --quick      fewer lengths and samples\n"
     "  --filter RE  only benchmarks whose name <op>_<type>[_<variant>]/<row>/<D>/<L> matches\n"
     "  --threads N  attention with N threads, against the roofs of N threads\n"
     "  --seconds S  what has not begun after S seconds is skipped (default 300, quick 35)\n"
     "  --out FILE   results as JSON\n"
     "  --library NAME=FILE  instead of the rows of this build: the best row of this shared library\n"
+    "  --models FILE  layers of models too, from a file like bench/models\n"
+    "  --point OP/D/L[:PARTNER]  instead: this, by the best row, in turn with the operation PARTNER\n"
+    "  --list       no times: only names what would be measured\n"
     "  --check      no times: only holds the results against double precision\n";
 
 heed::bench::Options parse(int argc, char** argv) {
@@ -30,6 +33,12 @@ heed::bench::Options parse(int argc, char** argv) {
     };
     if (word == "--quick") {
       options.quick = true;
+    } else if (word == "--list") {
+      options.list = true;
+    } else if (word == "--models") {
+      options.models = value();
+    } else if (word == "--point") {
+      options.points.push_back(value());
     } else if (word == "--check") {
       options.check = true;
     } else if (word == "--filter") {

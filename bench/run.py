@@ -32,7 +32,7 @@ def user_command(arguments):
     return shlex.join(words)
 
 
-def print_table(found):
+def print_tables(found):
     rows = [("", "L", "time", "share", "data in", f"over {found['denominator']}")]
     for p in text.headline(found):
         if p["status"] == "measured":
@@ -42,7 +42,12 @@ def print_table(found):
                          speedup))
         else:
             rows.append((f"{text.title(p['op'], p['D'])} [{p['row']}]", str(p["L"]), p["status"], "", "", ""))
-    text.print_columns(rows)
+    if len(rows) > 1:
+        text.print_columns(rows)
+    layers = [text.model_cells(found, p) for p in results.models(found)]
+    if layers:
+        print()
+        text.print_columns([text.MODEL_HEADINGS, *layers], left=(0, 1, 2))
 
 
 def main():
@@ -66,7 +71,7 @@ def main():
     if arguments.picture:
         arguments.picture.write_text(picture.draw(found))
     print()
-    print_table(found)
+    print_tables(found)
     for line in text.verdict(found):
         print("\n" + line)
     print(f"\n{text.denominator_note(found)}\nreport: {report.resolve()}")

@@ -35,6 +35,14 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
+void run(Problem& problem, const Contestant& contestant, std::int64_t calls) {
+  if (contestant.library == nullptr) {
+    for (std::int64_t i = 0; i < calls; ++i) problem.call_reference();
+  } else {
+    for (std::int64_t i = 0; i < calls; ++i) problem.call(*contestant.library);
+  }
+}
+
 }  // namespace
 
 double median(std::vector<double> values) {
@@ -44,51 +52,45 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-void Sampler::run(Problem& problem, const Contestant& contestant, std::int64_t calls) {
-  if (contestant.library == nullptr) {
-    for (std::int64_t i = 0; i < calls; ++i) problem.call_reference();
-  } else {
-    for (std::int64_t i = 0; i < calls; ++i) problem.call(*contestant.library);
-  }
-}
-
 // What a call will take, from a short one: so that a call of minutes is never begun.
-double Sampler::seconds_per_call(Problem& problem, const Contestant& contestant) {
-  const auto key = std::pair(problem.operation().name + std::string("/") + contestant.name, problem.D());
+double Sampler::seconds_per_call(const Entry& entry) {
+  const Problem& problem = *entry.problem;
+  const auto key = std::pair(problem.operation().name + "/" + entry.contestant.name, problem.D());
   double& seconds = seconds_per_pair_[key];
   if (seconds == 0.0) {
-    Problem pilot(problem.operation(), problem.D(), kPilotLength, machine_, memory_, team_);
+    const auto pilot = make_problem(problem.operation(), problem.D(), kPilotLength, setting_);
     for (int i = 0; i < kPilotCalls; ++i) {
       const double start = seconds_now();
-      run(pilot, contestant, 1);
-      const double each = (seconds_now() - start) / pilot.pairs();
+      run(*pilot, entry.contestant, 1);
+      const double each = (seconds_now() - start) / pilot->facts().pairs;
       if (i == 0 || each < seconds) seconds = each;
     }
   }
-  return seconds * problem.pairs();
+  return seconds * problem.facts().pairs;
 }
 
-void Sampler::prepare(Problem& problem, const Contestant& contestant, Series& series) {
+void Sampler::prepare(const Entry& entry, Series& series) {
+  const Contestant& contestant = entry.contestant;
   const auto leave = [&](Outcome outcome, const std::string& reason) {
     series.outcome = outcome;
     series.reason = reason;
   };
   if (seconds_now() > policy_.deadline) return leave(Outcome::kSkipped, "the run's time is up");
-  if (contestant.limited && problem.operations() > kMostOperations) {
+  if (contestant.limited && entry.problem->facts().operations > kMostOperations) {
     return leave(Outcome::kSkipped, "more than 1e8 operations");
   }
   if (const std::string error = use(contestant); !error.empty()) return leave(Outcome::kSkipped, error);
-  const double estimate = seconds_per_call(problem, contestant);
+  const double estimate = seconds_per_call(entry);
   if (estimate > kMostCallSeconds) return leave(Outcome::kSkipped, "about " + seconds_text(estimate) + " a call");
-  if (contestant.library != nullptr) series = check(problem, contestant);
+  if (contestant.library != nullptr) series = check(entry);
 }
 
-Series Sampler::check(Problem& problem, const Contestant& contestant) {
+Series Sampler::check(const Entry& entry) {
   Series series;
   series.outcome = Outcome::kWrong;
-  series.reason = use(contestant);
+  series.reason = use(entry.contestant);
   if (!series.reason.empty()) return series;
-  series.error = problem.check(*contestant.library, series.reason);
+  series.error = entry.problem->check(*entry.contestant.library, series.reason);
   if (!series.reason.empty()) return series;
   if (series.error <= 1.0) {
     series.outcome = Outcome::kMeasured;
@@ -106,20 +108,23 @@ Sampler::Roof Sampler::probe(const Contestant& contestant, Level level) {
   return {peak, referee_.tile() / referee, contestant.roofs->bandwidth(level)};
 }
 
-void Sampler::sample(Problem& problem, const Contestant& contestant, std::int64_t calls, int round, Series& series) {
+void Sampler::sample(const Entry& entry, std::int64_t calls, int round, Series& series) {
+  Problem& problem = *entry.problem;
+  const Facts& facts = problem.facts();
+  const Contestant& contestant = entry.contestant;
   use(contestant);
   Roof before{};
   for (int i = 0; i < kProbesPerSample; ++i) {
     const double peak = referee_.fma_peak();
     if (referee_.tile() >= kLeastTile * peak) break;
   }
-  before = probe(contestant, problem.level());
+  before = probe(contestant, facts.level);
   if (calls > 1) run(problem, contestant, 1);  // the probe has used the caches
   const double start = seconds_now(), own_start = thread_seconds();
   run(problem, contestant, calls);
   const double own = thread_seconds() - own_start, elapsed = seconds_now() - start;
   const double seconds = elapsed / static_cast<double>(calls);
-  const Roof after = probe(contestant, problem.level());
+  const Roof after = probe(contestant, facts.level);
 
   Sample sample{};
   sample.round = round;
@@ -127,9 +132,9 @@ void Sampler::sample(Problem& problem, const Contestant& contestant, std::int64_
   sample.tile = (before.tile + after.tile) / 2;
   sample.peak = std::max(before.peak, after.peak);
   sample.bandwidth = std::max(before.bandwidth, after.bandwidth);
-  sample.share = std::max(problem.operations() / sample.peak, problem.bytes() / sample.bandwidth) / seconds;
+  sample.share = std::max(facts.operations / sample.peak, facts.bytes / sample.bandwidth) / seconds;
   // With several threads the caller waits for the others, and only the tile can tell.
-  const bool on_cpu = team_.size() > 1 || own >= kLeastOnCpu * elapsed;
+  const bool on_cpu = setting_.team.size() > 1 || own >= kLeastOnCpu * elapsed;
   if (sample.tile < kLeastTile || !on_cpu) {
     ++series.rejected;
   } else {
@@ -137,18 +142,17 @@ void Sampler::sample(Problem& problem, const Contestant& contestant, std::int64_
   }
 }
 
-void Sampler::sample_all(Problem& problem, const std::vector<Contestant>& contestants, double patience,
-                         std::vector<Series>& all) {
-  std::vector<std::int64_t> calls(contestants.size());
-  std::vector<int> tries(contestants.size());
-  for (std::size_t c = 0; c < contestants.size(); ++c) {
+void Sampler::sample_all(const std::vector<Entry>& entries, double patience, std::vector<Series>& all) {
+  std::vector<std::int64_t> calls(entries.size());
+  std::vector<int> tries(entries.size());
+  for (std::size_t c = 0; c < entries.size(); ++c) {
     if (all[c].outcome != Outcome::kMeasured) continue;
-    use(contestants[c]);
-    const double estimate = seconds_per_call(problem, contestants[c]);
+    use(entries[c].contestant);
+    const double estimate = seconds_per_call(entries[c]);
     const double start = seconds_now();
     std::int64_t done = 0;
     do {
-      run(problem, contestants[c], 1);
+      run(*entries[c].problem, entries[c].contestant, 1);
       ++done;
     } while (seconds_now() - start < std::min(estimate, policy_.sample_seconds / 4));
     const double seconds = (seconds_now() - start) / static_cast<double>(done);
@@ -158,22 +162,22 @@ void Sampler::sample_all(Problem& problem, const std::vector<Contestant>& contes
   bool more = true;
   for (int round = 0; more; ++round) {
     more = false;
-    for (std::size_t i = 0; i < contestants.size(); ++i) {
-      const std::size_t c = round % 2 == 0 ? i : contestants.size() - 1 - i;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const std::size_t c = round % 2 == 0 ? i : entries.size() - 1 - i;
       Series& series = all[c];
       if (series.outcome != Outcome::kMeasured) continue;
       if (static_cast<int>(series.samples.size()) == policy_.samples) continue;
       if (tries[c]-- <= 0 && seconds_now() > patience) continue;
-      sample(problem, contestants[c], calls[c], round, series);
+      sample(entries[c], calls[c], round, series);
       more = true;
     }
   }
 }
 
-std::vector<Series> Sampler::measure(Problem& problem, const std::vector<Contestant>& contestants, double patience) {
-  std::vector<Series> all(contestants.size());
-  for (std::size_t c = 0; c < contestants.size(); ++c) prepare(problem, contestants[c], all[c]);
-  sample_all(problem, contestants, patience, all);
+std::vector<Series> Sampler::measure(const std::vector<Entry>& entries, double patience) {
+  std::vector<Series> all(entries.size());
+  for (std::size_t c = 0; c < entries.size(); ++c) prepare(entries[c], all[c]);
+  sample_all(entries, patience, all);
 
   const auto beats_roof = [](const Series& series) {
     std::vector<double> shares;
@@ -182,11 +186,11 @@ std::vector<Series> Sampler::measure(Problem& problem, const std::vector<Contest
   };
   if (std::any_of(all.begin(), all.end(), beats_roof)) {
     // Perhaps another member of the family has become the fastest: once more, with the family probed anew.
-    for (std::size_t c = 0; c < contestants.size(); ++c) {
-      if (beats_roof(all[c])) contestants[c].roofs->choose(problem.level());
+    for (std::size_t c = 0; c < entries.size(); ++c) {
+      if (beats_roof(all[c])) entries[c].contestant.roofs->choose(entries[c].problem->facts().level);
       all[c].samples.clear();
     }
-    sample_all(problem, contestants, patience, all);
+    sample_all(entries, patience, all);
     for (Series& series : all) series.invalid = beats_roof(series);
   }
   for (Series& series : all) {

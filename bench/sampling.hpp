@@ -21,6 +21,12 @@ struct Contestant {
   Roofs* roofs;
 };
 
+// A problem, and who solves it.
+struct Entry {
+  Problem* problem;
+  Contestant contestant;
+};
+
 struct Sample {
   int round;          // samples of one round were taken one after the other
   double seconds;     // a call
@@ -54,35 +60,31 @@ inline constexpr double kMostOperations = 1e8;   // for limited contestants
 class Sampler {
  public:
   // referee: the roofs whose tile probe tells whether the machine is quiet.
-  Sampler(Roofs& referee, const Policy& policy, const Machine& machine, const Pages& memory, Team& team)
-      : referee_(referee), policy_(policy), machine_(machine), memory_(memory), team_(team) {}
+  Sampler(Roofs& referee, const Policy& policy, const Setting& setting)
+      : referee_(referee), policy_(policy), setting_(setting) {}
 
-  // One series per contestant, all sampled in turn, there and back. On a busy machine it goes on trying until patience
-  // (a time).
-  std::vector<Series> measure(Problem& problem, const std::vector<Contestant>& contestants, double patience);
+  // One series per entry, all sampled in turn, there and back. On a busy machine it goes on trying until patience (a
+  // time).
+  std::vector<Series> measure(const std::vector<Entry>& entries, double patience);
 
-  // Whether the contestant's results are right: wrong or measured, without samples.
-  Series check(Problem& problem, const Contestant& contestant);
+  // Whether the results are right: wrong or measured, without samples.
+  Series check(const Entry& entry);
 
  private:
   struct Roof {
     double peak, tile, bandwidth;
   };
 
-  double seconds_per_call(Problem& problem, const Contestant& contestant);
-  void prepare(Problem& problem, const Contestant& contestant, Series& series);
-  void sample(Problem& problem, const Contestant& contestant, std::int64_t calls, int round, Series& series);
-  void sample_all(Problem& problem, const std::vector<Contestant>& contestants, double patience,
-                  std::vector<Series>& all);
+  double seconds_per_call(const Entry& entry);
+  void prepare(const Entry& entry, Series& series);
+  void sample(const Entry& entry, std::int64_t calls, int round, Series& series);
+  void sample_all(const std::vector<Entry>& entries, double patience, std::vector<Series>& all);
   Roof probe(const Contestant& contestant, Level level);
-  void run(Problem& problem, const Contestant& contestant, std::int64_t calls);
 
   Roofs& referee_;
   Policy policy_;
-  const Machine& machine_;
-  const Pages& memory_;
-  Team& team_;
-  std::map<std::pair<std::string, std::int64_t>, double> seconds_per_pair_;  // of (operation and row, D)
+  const Setting& setting_;
+  std::map<std::pair<std::string, std::int64_t>, double> seconds_per_pair_;  // of (operation and contestant, D)
 };
 
 double median(std::vector<double> values);

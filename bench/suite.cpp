@@ -93,26 +93,39 @@ void count(benchmark::State& state, const std::string& name, const std::vector<S
   state.counters[name + "_max"] = *most;
 }
 
-// Time of the denominator over the contestant's, from samples of the same round, or the nearest that counted.
-void count_speedup(benchmark::State& state, const Point& point, const Series& series) {
-  for (std::size_t c = 0; c < point.contestants.size(); ++c) {
-    const std::vector<Sample>& other = point.series[c].samples;
-    if (point.contestants[c].name != kDenominator || point.series[c].outcome != Outcome::kMeasured) continue;
-    count(state, "speedup", series.samples, [&](const Sample& sample) {
-      const auto distance = [&](const Sample& candidate) { return std::abs(candidate.round - sample.round); };
-      const auto nearest = std::min_element(
-          other.begin(), other.end(), [&](const Sample& a, const Sample& b) { return distance(a) < distance(b); });
-      return nearest->seconds / sample.seconds;
-    });
+// Times of another series over this one's, from samples of the same round, or the nearest that counted.
+void count_ratio(benchmark::State& state, const std::string& name, const Series& other, const Series& series) {
+  if (other.outcome != Outcome::kMeasured) return;
+  count(state, name, series.samples, [&](const Sample& sample) {
+    const auto distance = [&](const Sample& candidate) { return std::abs(candidate.round - sample.round); };
+    const auto nearest = std::min_element(other.samples.begin(), other.samples.end(),
+                                          [&](const Sample& a, const Sample& b) { return distance(a) < distance(b); });
+    return nearest->seconds / sample.seconds;
+  });
+}
+
+void measure(Point& point, Sampler& sampler, const Setting& setting) {
+  const auto problem = make_problem(*point.operation, point.D, point.L, setting);
+  std::unique_ptr<Problem> partner;
+  std::vector<Entry> entries;
+  for (const Contestant& contestant : point.contestants) entries.push_back({problem.get(), contestant});
+  if (point.partner != nullptr) {
+    partner = make_problem(*point.partner, point.D, point.L, setting);
+    entries.push_back({partner.get(), point.contestants.front()});
   }
+  point.facts = problem->facts();
+  point.series = sampler.measure(entries, point.patience);
 }
 
 // Google Benchmark runs one row at a time; the point was sampled row by row in turn when its first row came up, and
 // each row hands in its own times.
-void report(benchmark::State& state, Point& point, std::size_t c, Sampler& sampler, const Machine& machine,
-            const Pages& memory, Team& team) {
-  Problem problem(*point.operation, point.D, point.L, machine, memory, team);
-  if (point.series.empty()) point.series = sampler.measure(problem, point.contestants, point.patience);
+void report(benchmark::State& state, Point& point, std::size_t c, Sampler& sampler, const Setting& setting) {
+  try {
+    if (point.series.empty()) measure(point, sampler, setting);
+  } catch (const std::runtime_error& error) {
+    state.SkipWithError((std::string("skipped: ") + error.what()).c_str());
+    return;
+  }
   const Series& series = point.series[c];
   if (series.outcome != Outcome::kMeasured) {
     constexpr const char* kPrefixes[] = {"", "skipped: ", "", "WRONG: "};
@@ -121,11 +134,11 @@ void report(benchmark::State& state, Point& point, std::size_t c, Sampler& sampl
   }
   auto sample = series.samples.begin();
   for ([[maybe_unused]] auto _ : state) state.SetIterationTime((sample++)->seconds);
-  state.SetLabel(name_of(problem.level()));
-  state.counters["operations"] = problem.operations();
-  state.counters["bytes"] = problem.bytes();
-  state.counters["pairs"] = problem.pairs() * point.operation->group;
-  state.counters["copies"] = static_cast<double>(problem.copies());
+  state.SetLabel(name_of(point.facts.level));
+  state.counters["operations"] = point.facts.operations;
+  state.counters["bytes"] = point.facts.bytes;
+  state.counters["pairs"] = point.facts.pairs;
+  state.counters["copies"] = static_cast<double>(point.facts.copies);
   state.counters["check"] = series.error;
   state.counters["rejected"] = series.rejected;
   state.counters["invalid"] = series.invalid ? 1 : 0;
@@ -134,7 +147,10 @@ void report(benchmark::State& state, Point& point, std::size_t c, Sampler& sampl
   count(state, "tile", series.samples, [](const Sample& x) { return x.tile; });
   count(state, "peak", series.samples, [](const Sample& x) { return x.peak; });
   count(state, "bandwidth", series.samples, [](const Sample& x) { return x.bandwidth; });
-  count_speedup(state, point, series);
+  for (std::size_t other = 0; other < point.contestants.size(); ++other) {
+    if (point.contestants[other].name == kDenominator) count_ratio(state, "speedup", point.series[other], series);
+  }
+  if (point.partner != nullptr) count_ratio(state, "ratio", point.series.back(), series);
 }
 
 // One line per benchmark, for whoever watches.
@@ -167,7 +183,7 @@ class Progress : public benchmark::BenchmarkReporter {
 };
 
 void add_context(const Options& options, const Policy& policy, const Machine& machine, const Streamed& streamed,
-                 const std::vector<Entrant>& entrants) {
+                 const std::vector<Operation>& operations, const std::vector<Entrant>& entrants) {
   const auto add = [](const std::string& key, const std::string& value) { benchmark::AddCustomContext(key, value); };
   add("heed_version", version());
   add("heed_arithmetic", std::to_string(arithmetic()));
@@ -187,10 +203,15 @@ void add_context(const Options& options, const Policy& policy, const Machine& ma
   for (const Entrant& entrant : entrants) rows.append(rows.empty() ? "" : " ").append(entrant.contestant.name);
   add("rows", rows);
   for (const Entrant& entrant : entrants) add("isa/" + entrant.contestant.name, entrant.contestant.row);
-  std::string operations;
-  for (const Operation& operation : kOperations)
-    operations.append(operations.empty() ? "" : " ").append(operation.name);
-  add("operations", operations);
+  std::string names, models;
+  for (const Operation& operation : operations) {
+    names.append(names.empty() ? "" : " ").append(operation.name);
+    if (!is_model(operation)) continue;
+    models.append(models.empty() ? "" : " ").append(operation.name);
+    add("model/" + operation.name, describe(operation.at(operation.dimensions.front(), operation.lengths.front())));
+  }
+  add("operations", names);
+  add("models", models);
   std::vector<double> clocks, per_clock, tiles;
   Roofs& best = *entrants.front().contestant.roofs;
   for (int i = 0; i < 15; ++i) {
@@ -215,15 +236,14 @@ void add_context(const Options& options, const Policy& policy, const Machine& ma
   }
 }
 
-int run_checks(const std::vector<std::unique_ptr<Point>>& points, Sampler& sampler, const Machine& machine,
-               const Pages& memory, Team& team) {
+int run_checks(const std::vector<std::unique_ptr<Point>>& points, Sampler& sampler, const Setting& setting) {
   int checked = 0, wrong = 0;
   for (const auto& point : points) {
-    Problem problem(*point->operation, point->D, point->L, machine, memory, team);
-    if (problem.operations() > kMostOperations) continue;
+    const auto problem = make_problem(*point->operation, point->D, point->L, setting);
+    if (problem->facts().operations > kMostOperations) continue;
     for (const Contestant& contestant : point->contestants) {
       if (contestant.library == nullptr) continue;
-      const Series series = sampler.check(problem, contestant);
+      const Series series = sampler.check({problem.get(), contestant});
       ++checked;
       if (series.outcome == Outcome::kMeasured) continue;
       ++wrong;
@@ -234,49 +254,33 @@ int run_checks(const std::vector<std::unique_ptr<Point>>& points, Sampler& sampl
   return wrong == 0 ? 0 : 1;
 }
 
-}  // namespace
-
-int run_suite(const Options& options) {
-  const double start = seconds_now();
-  std::vector<Library> libraries;
-  for (const OtherLibrary& other : options.libraries) libraries.push_back(load_library(other.file));
-  const Machine machine = probe_machine();
-  Team team(options.threads, machine.cpus);
-  // Twice the last-level cache, at most 640 MiB or a quarter of the free memory, and never less than the largest
-  // problem: 131072 keys and values of 128 numbers are 128 MiB.
-  constexpr std::size_t kLargestProblem = std::size_t{160} << 20;
-  const std::size_t wanted = std::min({2 * machine.llc_bytes, std::size_t{640} << 20, machine.available_bytes / 4});
-  const std::size_t bytes = std::max(wanted, kLargestProblem) >> 21 << 21;
-  Streamed streamed{Pages(bytes, PageSize::kHuge), Pages(bytes, PageSize::k4KiB)};
-  streamed.huge.fill_random();
-  streamed.small.touch();
-  RoofTable roofs(machine, streamed, team);
-  const std::vector<Entrant> entrants = find_entrants(roofs, options.libraries, libraries);
-  // Two builds are told apart by disjoint ranges, which 7 samples of the same have once in 1716 times, 3 once in 10.
-  const int samples = options.quick ? (libraries.empty() ? 3 : 7) : (libraries.empty() ? 7 : 9);
-  const Policy policy{samples, options.quick ? 1e-3 : 2e-3, start + options.seconds};
-  Sampler sampler(*entrants.front().contestant.roofs, policy, machine, streamed.huge, team);
-
-  const auto points = choose_points(options, entrants);
-  if (points.empty()) {
-    std::fprintf(stderr, "heed-bench: nothing matches '%s'\n", options.filter.c_str());
-    return 2;
+// Names and, of models, shapes.
+int list_points(const std::vector<std::unique_ptr<Point>>& points) {
+  for (const auto& point : points) {
+    const Operation& operation = *point->operation;
+    const std::string shape = is_model(operation) ? ": " + describe(operation.at(point->D, point->L)) : "";
+    for (const Contestant& contestant : point->contestants) {
+      std::printf("%s%s\n", name_of(*point, contestant.name).c_str(), shape.c_str());
+    }
   }
-  if (options.check) return run_checks(points, sampler, machine, streamed.huge, team);
+  return 0;
+}
+
+// Measures all points by Google Benchmark, which writes the file.
+int run_benchmarks(const Options& options, const std::vector<std::unique_ptr<Point>>& points, const Policy& policy,
+                   Sampler& sampler, const Setting& setting, double start) {
   std::size_t total = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto& point = points[i];
     point->patience = start + options.seconds * static_cast<double>(i + 1) / static_cast<double>(points.size());
     for (std::size_t c = 0; c < point->contestants.size(); ++c, ++total) {
-      benchmark::RegisterBenchmark(name_of(*point, point->contestants[c].name).c_str(),
-                                   [&, c, p = point.get()](benchmark::State& state) {
-                                     report(state, *p, c, sampler, machine, streamed.huge, team);
-                                   })
+      benchmark::RegisterBenchmark(
+          name_of(*point, point->contestants[c].name).c_str(),
+          [&, c, p = point.get()](benchmark::State& state) { report(state, *p, c, sampler, setting); })
           ->Iterations(policy.samples)
           ->UseManualTime();
     }
   }
-  add_context(options, policy, machine, streamed, entrants);
   std::vector<std::string> words = {"heed-bench"};
   if (!options.out.empty())
     words.insert(words.end(), {"--benchmark_out=" + options.out, "--benchmark_out_format=json"});
@@ -287,6 +291,46 @@ int run_suite(const Options& options) {
   Progress progress(total);
   benchmark::RunSpecifiedBenchmarks(&progress);
   return progress.wrong() == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int run_suite(const Options& options) {
+  const double start = seconds_now();
+  std::vector<Operation> operations = list_operations();
+  if (!options.models.empty()) {
+    for (Operation& layer : read_models(options.models)) operations.push_back(std::move(layer));
+  }
+  std::vector<Library> libraries;
+  for (const OtherLibrary& other : options.libraries) libraries.push_back(load_library(other.file));
+  const Machine machine = probe_machine();
+  Team team(options.threads, machine.cpus);
+  // Twice the last-level cache, at most 640 MiB or an eighth of the free memory (it may come to one for each of four
+  // types and one for small pages), and never less than the largest problem: a row of 67108864 scores is 256 MiB.
+  constexpr std::size_t kLargestProblem = std::size_t{256} << 20;
+  const std::size_t wanted = std::min({2 * machine.llc_bytes, std::size_t{640} << 20, machine.available_bytes / 8});
+  const std::size_t bytes = std::max(wanted, kLargestProblem) >> 21 << 21;
+  Streamed streamed{Pages(bytes, PageSize::kHuge), Pages(bytes, PageSize::k4KiB)};
+  streamed.huge.fill_random();
+  streamed.small.touch();
+  RoofTable roofs(machine, streamed, team);
+  const std::vector<Entrant> entrants = find_entrants(roofs, options.libraries, libraries);
+  // Two builds are told apart by disjoint ranges, which 7 samples of the same have once in 1716 times, 3 once in 10.
+  const int samples = options.quick ? (libraries.empty() ? 3 : 7) : (libraries.empty() ? 7 : 9);
+  const Policy policy{samples, options.quick ? 1e-3 : 2e-3, start + options.seconds};
+  Numbers numbers(streamed.huge);
+  const Setting setting{machine, numbers, team};
+  Sampler sampler(*entrants.front().contestant.roofs, policy, setting);
+
+  const auto points = choose_points(options, operations, entrants);
+  if (points.empty()) {
+    std::fprintf(stderr, "heed-bench: nothing matches '%s'\n", options.filter.c_str());
+    return 2;
+  }
+  if (options.list) return list_points(points);
+  if (options.check) return run_checks(points, sampler, setting);
+  add_context(options, policy, machine, streamed, operations, entrants);
+  return run_benchmarks(options, points, policy, sampler, setting, start);
 }
 
 }  // namespace heed::bench

@@ -106,7 +106,7 @@ def _method(results):
         "bytes: K and V once per key/value head. Packing and everything else that a call does is inside its time. A row is "
         "held against the roof of its own instructions, the double reference against the best row's.",
         f"Data that a core's own caches do not hold are streamed from {t.mebibytes(m['streamed_bytes'])} of memory "
-        f"(the last cache has {t.mebibytes(machine['llc_bytes'])}; the rotation is twice that, at most 640 MiB and a quarter "
+        f"(the last cache has {t.mebibytes(machine['llc_bytes'])}; the rotation is twice that, at most 640 MiB and an eighth "
         "of the free memory), and are held against the DRAM probe, which reads the same memory in the same way. Softmax and "
         "prefill are not rotated: their data were just written or are used many times.",
         f"Peak of the best row: {machine['operations_per_clock']:.1f} operations a clock. "
@@ -125,7 +125,12 @@ def page(results):
         parts.append(f"<p class='{'warn' if loud else 'note'}'>{_inline(line)}</p>")
     parts += [_claims(results), "<h2>Machine and build</h2>", _card(results), "<h2>Roofs</h2>", _roofs(results),
               "<h2>How it was measured</h2>", _method(results)]
-    for op in dict.fromkeys(p["op"] for p in results["points"]):
+    layers = r.models(results)
+    if layers:
+        rows = [[*t.model_cells(results, p), f"`{r.repeat(results, p['op'], [p['row']], p['D'], p['L'])}`"] for p in layers]
+        parts += ["<h2 id='models'>models</h2><p>A layer of each model of bench/models, in one call.</p>",
+                  _table(rows, [*t.MODEL_HEADINGS, "to repeat it"])]
+    for op in dict.fromkeys(op for op, _ in r.groups(results)):
         parts.append(f"<h2 id='{op}'>{op}</h2><p>{_inline(OPERATIONS.get(op, ''))} Crosses above a plot: skipped; "
                      "rings: the machine was busy. Dotted: where the data move to the next level.</p>")
         parts.append(f"<p>To repeat it: <code>{html.escape(r.repeat(results, op, dim='[^/]+'))}</code></p>")

@@ -4,7 +4,7 @@ import datetime
 import json
 import re
 
-SPREAD = ("seconds", "share", "speedup", "tile", "peak", "bandwidth")
+SPREAD = ("seconds", "share", "speedup", "ratio", "tile", "peak", "bandwidth")
 PREFIXES = {"skipped: ": "skipped", "machine busy: ": "busy", "WRONG: ": "wrong"}
 
 
@@ -102,6 +102,7 @@ def merge(raw, machine, build, commit, fmas, command):
         "best": rows[0],
         "denominator": context["denominator"],
         "vector_fmas_in_denominator": fmas,
+        "models": {op: context["model/" + op] for op in context["models"].split()},
         "roofs": _roofs(context, rows),
         "points": found,
     }
@@ -115,15 +116,21 @@ def write(results, path):
 
 
 def groups(results):
-    """(op, D) in the order of the run, each with its points."""
+    """(op, D) in the order of the list, each with its points; layers of models stand apart."""
     found = {}
     for p in results["points"]:
-        found.setdefault((p["op"], p["D"]), []).append(p)
+        if p["op"] not in results["models"]:
+            found.setdefault((p["op"], p["D"]), []).append(p)
     return found
 
 
+def models(results):
+    """The layers of models, each a single point of the best row (of others too, where a filter asked)."""
+    return [p for p in results["points"] if p["op"] in results["models"]]
+
+
 def is_prefill(op):
-    return op.startswith("attention_") and "decode" not in op
+    return op.startswith(("attention_", "three_steps_")) and not ("_decode" in op or "_tokens" in op)
 
 
 def unit(op):

@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
+
+MODELS = Path(__file__).resolve().parent.parent / "models"
 
 
 def _show_progress(lines):
@@ -22,7 +25,7 @@ def _show_progress(lines):
 
 def run(arguments, *words):
     """heed-bench of arguments.build_dir with the options that every way of running it has; its exit status."""
-    command = [arguments.build_dir / "bench/heed-bench", "--threads", arguments.threads, *words]
+    command = [arguments.build_dir / "bench/heed-bench", "--models", MODELS, "--threads", arguments.threads, *words]
     command += ["--quick"] if arguments.quick else []
     command += ["--filter", arguments.filter] if arguments.filter else []
     command += ["--seconds", arguments.seconds] if arguments.seconds else []

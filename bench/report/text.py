@@ -74,9 +74,22 @@ def print_columns(rows, left=(0,)):
 
 def headline(results):
     """The best row's points for the short table: a middle length of each (op, D), or all if they are few."""
-    best = [p for p in results["points"] if p["row"] == results["best"]]
+    points = [p for p in results["points"] if p["op"] not in results["models"]]
+    best = [p for p in points if p["row"] == results["best"]]
     chosen = best if len(best) <= 24 else [p for p in best if p["L"] == 1024]
-    return chosen or results["points"][:24]
+    return chosen or points[:24]
+
+
+MODEL_HEADINGS = ["layer", "of a model", "row", "time of a call", "share of the roof", "data in"]
+
+
+def model_cells(results, p):
+    """A row of the table of models."""
+    known = [p["op"], results["models"][p["op"]], p["row"]]
+    if p["status"] != "measured":
+        return [*known, f"{p['status']}: {p['reason']}", "", ""]
+    mark = " **beats its roof**" if p["beats_its_roof"] else ""
+    return [*known, spread(p["seconds"], lambda x: engineering(x, "s")), spread(p["share"], percent) + mark, p["level"]]
 
 
 def verdict(results):
@@ -115,6 +128,9 @@ def markdown(results):
     parts.append(f"{m['cpu']}, {engineering(m['clock_hz'], 'Hz')}, {results['build'].get('compiler')}, commit "
                  f"{results['commit']}, {results['date']}, arithmetic {results['library']['arithmetic']}, "
                  f"{results['method']['threads']} thread(s). {denominator_note(results)}\n")
+    if r.models(results):
+        parts += ["## models", "", "Layers of bench/models, one call each.", ""]
+        parts += [table([model_cells(results, p) for p in r.models(results)], MODEL_HEADINGS), ""]
     for (op, dim), points in r.groups(results).items():
         parts += [f"## {title(op, dim)}", "", f"`{r.repeat(results, op, dim=dim)}`", ""]
         parts += [table([cells(results, p) for p in points], headings(results, op)), ""]
