@@ -51,12 +51,16 @@ def _roofs(context, rows):
     return roofs
 
 
+def unordered_points(raw):
+    """The points of the raw file as they ran, the cheapest first."""
+    return [point(entry) for entry in raw["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
+
+
 def points(raw):
-    """The points of the raw file, operations in the order of the list, lengths ascending: they ran cheapest first."""
+    """The points, operations in the order of the list, lengths ascending."""
     context = raw["context"]
     rows, order = context["rows"].split(), context["operations"].split()
-    found = [point(entry) for entry in raw["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
-    return sorted(found, key=lambda p: (order.index(p["op"]), p["D"] or 0, p["L"], rows.index(p["row"])))
+    return sorted(unordered_points(raw), key=lambda p: (order.index(p["op"]), p["D"] or 0, p["L"], rows.index(p["row"])))
 
 
 def merge(raw, machine, build, commit, fmas, command):
