@@ -309,7 +309,8 @@ int run_suite(const Options& options) {
   // types and one for small pages), and never less than the largest problem: a row of 67108864 scores is 256 MiB.
   constexpr std::size_t kLargestProblem = std::size_t{256} << 20;
   const std::size_t wanted = std::min({2 * machine.llc_bytes, std::size_t{640} << 20, machine.available_bytes / 8});
-  const std::size_t bytes = std::max(wanted, kLargestProblem) >> 21 << 21;
+  constexpr std::size_t kLeast = std::size_t{32} << 20;  // that the probes need, where nothing is measured
+  const std::size_t bytes = options.list ? kLeast : std::max(wanted, kLargestProblem) >> 21 << 21;
   Streamed streamed{Pages(bytes, PageSize::kHuge), Pages(bytes, PageSize::k4KiB)};
   streamed.huge.fill_random();
   streamed.small.touch();
