@@ -20,6 +20,10 @@ namespace {
 // Groups in flight: 32 keys for one and two rows, 16 for three and four; with 4 lanes half as many.
 constexpr int kManyGroups = kLanes >= 16 ? 2 : 4, kFewGroups = kLanes >= 16 ? 1 : 2;
 
+// The keys behind the last G groups: one row takes them at once, because a group alone waits for its chain (17 keys, D
+// = 64: a fifth of the call); more rows have chains enough.
+constexpr int rest_groups(int rows, int groups) { return rows == 1 ? groups : 1; }
+
 template <int R, int G>
 struct Chains {
   Floats s[R][G];
@@ -54,14 +58,15 @@ template <int R, int G, class T>
 __attribute__((noinline)) void extend_piece(Chains<R, G>& chains, const float* const (&q)[R], std::int64_t d,
                                             const T* k, std::int64_t k_row, std::int64_t keys, int depth) {
   alignas(64) float columns[4][G * kLanes];
+  const int lanes = static_cast<int>((keys + kLanes - 1) / kLanes) * kLanes;
 #pragma GCC unroll 1
-  for (int j = 0; j < G * kLanes; ++j) {
+  for (int j = 0; j < lanes; ++j) {
 #pragma GCC unroll 1
     for (int c = 0; c < depth; ++c) columns[c][j] = j < keys ? widen(k[j * k_row + c]) : 0.0f;
   }
 #pragma GCC unroll 1
   for (int c = 0; c < depth; ++c) {
-    for (int g = 0; g < G; ++g) {
+    for (int g = 0; g * kLanes < lanes; ++g) {
       const Floats column = Floats::load_aligned(columns[c] + g * kLanes);
       for (int r = 0; r < R; ++r) chains.s[r][g] = fma(broadcast(q[r][d + c]), column, chains.s[r][g]);
     }
@@ -88,9 +93,14 @@ __attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int6
       }
       extend_groups(chains, q, d, k + d, t.k_row);
     }
-  } else if constexpr (G == 1) {
-    const FewRows<T> rows(k, t.k_row, keys);
-    for (; d + 4 <= t.D; d += 4) extend(chains, 0, q, d, rows.load_four_columns(d));
+  } else if constexpr (G == rest_groups(R, G)) {
+    const FewRows<T, G * kLanes> rows(k, t.k_row, keys);
+    for (; d + 4 <= t.D; d += 4) {
+#pragma GCC unroll 4
+      for (int g = 0; g < G; ++g) {
+        if (g * kLanes < keys) extend(chains, g, q, d, rows.load_four_columns(d, g * kLanes));
+      }
+    }
   }
   if (d < t.D) {
     Chains<R, G> rest = chains;  // a copy: the address of what is passed on keeps it out of the registers
@@ -118,7 +128,10 @@ template <class T, int R, int G>
 HEED_INLINE void rows(const Scores& t, std::int64_t r) {
   std::int64_t j = 0;
   for (; j + G * kLanes <= t.keys; j += G * kLanes) group<T, R, G>(t, r, j, G * kLanes);
-  for (; j < t.keys; j += kLanes) group<T, R, 1>(t, r, j, t.keys - j < kLanes ? t.keys - j : kLanes);
+  constexpr int kRest = rest_groups(R, G);
+  for (; j < t.keys; j += kRest * kLanes) {
+    group<T, R, kRest>(t, r, j, t.keys - j < kRest * kLanes ? t.keys - j : kRest * kLanes);
+  }
 }
 
 template <class T>

@@ -52,16 +52,18 @@ HEED_INLINE FourColumns load_four_columns(const T* p, std::int64_t stride) {
   return load_four_columns_of([&](int x) { return p + x * stride; });
 }
 
-// kLanes rows of which only the first `rows` exist: the last one stands for those that don't.
-template <class T>
+// Up to N rows, whose first `rows` exist: the last of them stands for the others of its vector.
+template <class T, int N = kLanes>
 struct FewRows {
-  const T* row[kLanes];
+  const T* row[N];
 
   HEED_INLINE FewRows(const T* p, std::int64_t stride, std::int64_t rows) {
-    for (int x = 0; x < kLanes; ++x) row[x] = p + (x < rows ? x : rows - 1) * stride;
+    const std::int64_t lanes = (rows + kLanes - 1) / kLanes * kLanes;
+#pragma GCC unroll 1
+    for (std::int64_t x = 0; x < lanes; ++x) row[x] = p + (x < rows ? x : rows - 1) * stride;
   }
-  HEED_INLINE FourColumns load_four_columns(std::int64_t d) const {
-    return load_four_columns_of([&](int x) { return row[x] + d; });
+  HEED_INLINE FourColumns load_four_columns(std::int64_t d, int first = 0) const {
+    return load_four_columns_of([&](int x) { return row[first + x] + d; });
   }
 };
 
