@@ -108,6 +108,8 @@ class Memory:
             numbers = point.Lq * point.Lkv
         bytes = numbers // BLOCK * BLOCK_BYTES if storage == "q8_0" else numbers * DTYPES[point.type]().itemsize
         room = _round(bytes, HUGE if bytes >= HUGE // 2 else PAGE)
+        if storage == "q8_0":  # whole blocks, or their scales would be codes
+            room = _round(bytes, PAGE * BLOCK_BYTES // 2)
         operands = 1 if point.kernel else 2
         arena = self.arena(storage, operands * room)
         count = max(1, arena.bytes.size // (operands * room)) if point.streams else 1

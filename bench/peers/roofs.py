@@ -15,6 +15,7 @@ class Roofs:
             function.restype, function.argtypes = c_double, (c_void_p,)
         self.library.heed_roofs_bandwidth.restype = c_double
         self.library.heed_roofs_bandwidth.argtypes = (c_void_p, c_int)
+        self.library.heed_roofs_choose.argtypes = (c_void_p, c_int)
         self.library.heed_roofs_cache_bytes.restype = c_double
         self.roofs = self.library.heed_roofs_make(row.encode(), threads)
         if not self.roofs:
@@ -32,3 +33,7 @@ class Roofs:
 
     def bandwidth(self, level):
         return self.library.heed_roofs_bandwidth(self.roofs, LEVELS.index(level))
+
+    def choose(self, level):
+        """Looks for the fastest probe of a level anew."""
+        self.library.heed_roofs_choose(self.roofs, LEVELS.index(level))

@@ -4,6 +4,7 @@ import verdict
 from report import text
 
 COMMAND = "scripts/bench --peers"
+FEW = 5  # a median of fewer samples says how many
 
 
 def repeat(name, threads):
@@ -34,20 +35,33 @@ def summary(results):
              for (title, threads), (mean, least, count) in verdict.group_means(found).items()]
     lines.append(f"points where a peer is faster: {sum(bool(each['faster']) for each in found)} of {len(found)}")
     lines += ["  " + each for each in faster(results)]
-    lines += [f"WRONG RESULT: {point['name']}: {name}" for point in results["points"]
-              for name in (verdict.HEED, verdict.PANELS) if point["peers"].get(name, {}).get("status") in ("wrong", "failed")]
-    return lines
+    return lines + warnings(results)
+
+
+def warnings(results):
+    """What must be read before any figure."""
+    said = []
+    for point, found in zip(results["points"], judged(results)):
+        name = f"{found['name']}, {_threads(found['threads'])}"
+        said += [f"WRONG RESULT, not timed: {name}: {heed}" for heed in (verdict.HEED, verdict.PANELS)
+                 if point["peers"].get(heed, {}).get("status") in ("wrong", "failed")]
+        if found["beats_roof"]:
+            said.append(f"INVALID: {name}: faster than the roof that was measured beside it")
+        if point["runs"] and not found["heed"]:
+            said.append(f"machine busy: {name}: no sample was undisturbed")
+    return said
 
 
 def markdown(results):
     parts = ["# heed beside its peers", _heading(results), _missing(results), _how_to_read(), _means(results),
+             "\n".join(f"- {line}" for line in warnings(results)),
              "## Where a peer is faster", _faster_list(results)]
     titles = list(dict.fromkeys((verdict.title_of(p), p["threads"]) for p in results["points"]))
     for title, threads in titles:
         chosen = [p for p in results["points"] if (verdict.title_of(p), p["threads"]) == (title, threads)]
         parts += [f"## {title}, {_threads(threads)}", _points_table(chosen), _peers_table(chosen)]
     parts += ["## Not measured, and why", _not_measured(results)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _threads(count):
@@ -56,6 +70,10 @@ def _threads(count):
 
 def _seconds(spread):
     return text.engineering(spread["median"], "s") if spread else "–"
+
+
+def _counted(spread):
+    return _seconds(spread) + (f" ({spread['count']} samples)" if spread and spread["count"] < FEW else "")
 
 
 def _range(spread, show):
@@ -108,8 +126,8 @@ def _points_table(chosen):
     rows = []
     for found in map(verdict.judge, chosen):
         rows.append([
-            "/".join(found["name"].split("/")[1:]), _seconds(found["heed"]), _range(found["share"], text.percent),
-            found["bound"] or "–", found["best"] or "–", _seconds(found["best_seconds"]),
+            "/".join(found["name"].split("/")[1:]), _counted(found["heed"]), _range(found["share"], text.percent),
+            found["bound"] or "–", found["best"] or "–", _counted(found["best_seconds"]),
             _range(found["ratio"], lambda x: f"{x:.2f}") + (" **slower**" if found["faster"] else ""),
             f"{_seconds(found['panels'])}, {text.percent(found['panels_share']['median'])}, "
             f"{found['panels_ratio']['median']:.2f}" if found["panels"] and found["panels_share"] and found["panels_ratio"] else "–"])

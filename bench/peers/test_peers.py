@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The grid file parses, and a small result becomes the right table and list. Needs neither a peer nor a package."""
 
+import re
 import sys
 import unittest
 from pathlib import Path
@@ -43,8 +44,10 @@ class Grid(unittest.TestCase):
         self.assertEqual({p.D for p in everything if p.family == "prefill"}, {40, 64, 80, 96, 128, 256})
 
     def test_names_find_their_point_alone(self):
-        for p in points.read():
-            self.assertEqual([q.name for q in points.read(f"^{p.name}$")], [p.name])
+        names = [p.name for p in points.read()]
+        for name in names[::40]:
+            self.assertEqual([p.name for p in points.read(f"^{name}$")], [name])
+        self.assertEqual([re.escape(name) for name in names], names)  # so nothing in a name is a pattern
 
     def test_stars_choose_the_quick_part(self):
         lines = points.parse("dot D=64,128* type=f32 memory=hot\nsoftmax rows=1 keys=4,8 type=f32 memory=hot")
@@ -137,7 +140,19 @@ class Report(unittest.TestCase):
     def test_a_wrong_heed_is_said_first_of_all(self):
         found = point("dot_f32/D=8/hot", [], heed={"status": "wrong", "error": 0.5})
         self.assertTrue(verdict.heed_is_wrong(found))
-        self.assertIn("WRONG RESULT: dot_f32/D=8/hot: heed", tables.summary(results(found)))
+        self.assertIn("WRONG RESULT, not timed: dot_f32/D=8/hot, 1 thread: heed", tables.summary(results(found)))
+
+    def test_a_roof_that_is_beaten_was_none(self):
+        for microseconds, said in ((96, True), (98, False)):  # the roof allows 100
+            one = results(point("dot_f32/D=8/hot", [run({"heed": [microseconds] * 7})]))
+            warning = "INVALID: dot_f32/D=8/hot, 1 thread: faster than the roof that was measured beside it"
+            self.assertEqual(warning in tables.summary(one) and f"- {warning}" in tables.markdown(one), said)
+
+    def test_few_samples_are_counted_and_none_is_no_result(self):
+        few = results(point("dot_f32/D=8/hot", [run({"heed": [100] * 3, "x": [200] * 7})]))
+        self.assertIn("100 µs (3 samples)", tables.markdown(few))
+        none = results(point("dot_f32/D=8/hot", [run({"heed": [], "x": [200] * 7})]))
+        self.assertIn("machine busy: dot_f32/D=8/hot, 1 thread: no sample was undisturbed", tables.summary(none))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from statistics import geometric_mean, median
 CLOSE = 1.05  # points where the fastest peer takes less than this times heed's time are measured again
 NEAR_BEST = 1.25  # and with it the peers that take at most this times its time
 LEAST_PAIRS = 7
+MOST_SHARE = 1.03
 HEED, PANELS = "heed", "heed_panels"
 
 
@@ -34,7 +35,7 @@ def seconds_of(point):
 
 def spread(values):
     values = list(values)
-    return {"median": median(values), "min": min(values), "max": max(values)} if values else None
+    return {"median": median(values), "min": min(values), "max": max(values), "count": len(values)} if values else None
 
 
 def ratios(point, name, over=HEED):
@@ -58,6 +59,11 @@ def shares(point, name):
         return []
     return [roofline_seconds(point, run["roofs"][r]) / seconds
             for r, seconds in run["seconds"][name].items() if r in run["roofs"]]
+
+
+def beats_roof(point):
+    """Faster than the probes beside it: they were too weak, or the machine changed."""
+    return any(median(found) > MOST_SHARE for found in (shares(point, HEED), shares(point, PANELS)) if found)
 
 
 def bound(point):
@@ -90,7 +96,7 @@ def judge(point):
         "best": best, "best_seconds": spread(seconds[best].values()) if best else None,
         "ratio": spread(ratios(point, best)) if best else None,
         "panels_ratio": spread(ratios(point, best, PANELS)) if best else None,
-        "faster": faster_peers(point), "again": len(point["runs"]) > 1,
+        "faster": faster_peers(point), "again": len(point["runs"]) > 1, "beats_roof": beats_roof(point),
     }
 
 
@@ -116,7 +122,8 @@ def line(point):
     """A line of progress."""
     found = judge(point)
     if found["heed"] is None:
-        return f"{found['name']}: heed {point['peers'].get(HEED, {}).get('status', 'not measured')}"
+        said = point["peers"].get(HEED, {"status": "not measured"})
+        return f"{found['name']}: {'machine busy' if said['status'] == 'measured' else 'heed ' + said['status']}"
     text = f"{found['name']}: {found['heed']['median'] * 1e6:.4g} µs"
     text += f", {100 * found['share']['median']:.0f} % of the roof ({found['bound']})" if found["share"] else ""
     text += f", {found['ratio']['median']:.2f} × {found['best']}" if found["ratio"] else ""
