@@ -4,9 +4,10 @@ import numpy as np
 
 import memory
 
-# Largest error of a right result, as a share of the largest expected number: far above rounding, far below a mistake.
-# Many peers round queries, weights or results to the keys' type on the way; ggml's q8_0 path rounds queries to 8 bits.
-TOLERANCE = {"f32": 2e-4, "f16": 1e-2, "bf16": 4e-2, "int8": 4e-2}
+# Largest error of a right result, as a share of the largest expected number: far above f32's rounding, far below a mistake.
+# Of narrower types as much as they need who round queries, weights or results to the keys' type on the way, or sum in it, as
+# ggml does with f16 values: what is inexact by their standards is to be timed, and its error is in peers.json.
+TOLERANCE = {"f32": 2e-4, "f16": 4e-2, "bf16": 4e-2, "int8": 4e-2}
 SAMPLES = 4
 
 
