@@ -189,18 +189,22 @@ std::size_t heed_plan_describe(const heed_plan* plan, char* text, std::size_t by
   const PlanData& data = *made;
   const Plan& p = data.plan;
   const Shape& s = p.shape;
-  const bool packed = p.rows > kFewRows;
   const long long group = s.Hkv > 0 ? s.Hq / s.Hkv : 0;
-  char keys[160];
-  if (packed) {
+  char keys[224];
+  if (p.rows > p.in_place) {
     std::snprintf(
         keys, sizeof keys,
         "%s a block's keys and values into f32 panels, which all of an item's rows share (items of up to %lld "
         "rows use them where they lie)",
-        data.kv_panels != 0 ? "widens" : "packs", static_cast<long long>(kFewRows));
+        data.kv_panels != 0 ? "widens" : "packs", static_cast<long long>(p.in_place));
+  } else if (p.rows > kFewRows && data.kv_panels == 0) {
+    std::snprintf(keys, sizeof keys,
+                  "packs %lld keys at a time, which a tile of scores uses at once (items of up to %lld rows transpose "
+                  "them in registers), and uses values where they lie",
+                  static_cast<long long>(kPackedAtOnce), static_cast<long long>(kFewRows));
   } else {
     std::snprintf(keys, sizeof keys, "uses keys and values where they lie: at most %lld rows share them",
-                  static_cast<long long>(kFewRows));
+                  static_cast<long long>(p.rows));
   }
   const bool floats = (data.q | s.k_type | s.v_type | data.out) == HEED_F32;
   const char* few_keys = floats && s.page_size == 0 && s.D <= kFewKeysD

@@ -29,7 +29,7 @@ struct Spans {
   const std::int32_t *begin = nullptr, *end = nullptr;
 
  private:
-  std::int32_t begin_[kFewRows], end_[kFewRows];
+  std::int32_t begin_[kTileRows], end_[kTileRows];
 };
 
 }  // namespace
@@ -204,9 +204,37 @@ void Block::scores(const float* q, std::int64_t q_row, std::int32_t rows, const 
     tile.end = spans.end;
     table_.tile[args_.k.type](tile);
   }
-  if (piece_count_ == 0) {
+  if (piece_count_ > 0) return;
+  if (rows <= kFewRows) {
     table_.scores[keys_.type](
         {q, q_row, keys_.data, keys_.row, s, at_.s_row, rows, keys_count_, args_.D, values_ahead_});
+    return;
+  }
+  for (std::int32_t first = 0; first < keys_count_; first += kPackedAtOnce) {
+    const std::int64_t keys = least(kPackedAtOnce, keys_count_ - first);
+    const char* here = keys_.data + first * keys_.row * element_bytes(keys_.type);
+    float* packed = memory_ + at_.keys;
+    table_.pack_keys[keys_.type](here, keys_.row, keys, args_.D, packed);
+    Tile tile{q,
+              q_row,
+              packed,
+              kPanel,
+              args_.D * kPanel,
+              s + first,
+              at_.s_row,
+              rows,
+              static_cast<std::int32_t>((keys + kPanel - 1) / kPanel),
+              static_cast<std::int32_t>(args_.D),
+              Tile::kStore,
+              nullptr,
+              begin,
+              end,
+              true,
+              values_ahead_ == 0 ? 0 : distance(packed, here) + values_ahead_};
+    const Spans spans(tile, first, tile.panels * kPanel);
+    tile.begin = spans.begin;
+    tile.end = spans.end;
+    table_.tile[f32](tile);
   }
 }
 

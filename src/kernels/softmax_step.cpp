@@ -146,11 +146,13 @@ HEED_INLINE void step_group(const SoftmaxStep& t, std::int32_t first, std::int32
 }  // namespace
 
 void softmax_step_f32(const SoftmaxStep& t) {
-  for (std::int32_t r = 0; r < t.rows; r += kLanes) {
-    if (r + 1 == t.rows) {
+  constexpr int kGroup = kEmulated ? 1 : kLanes;  // emulated lanes are memory: a group would take 7 KiB of stack
+  for (std::int32_t r = 0; r < t.rows; r += kGroup) {
+    const std::int32_t rows = t.rows - r < kGroup ? t.rows - r : kGroup;
+    if (rows == 1) {
       step_one(t, r);
-    } else {
-      step_group(t, r, t.rows - r < kLanes ? t.rows - r : kLanes);
+    } else if constexpr (kGroup > 1) {
+      step_group(t, r, rows);
     }
   }
 }

@@ -8,14 +8,17 @@ namespace {
 
 // o and q' of so many rows at D = 128 are 256 KiB: they stay in the second-level cache.
 constexpr std::int64_t kRows = 256;
-constexpr std::int64_t kTileRows = 48;  // a score tile of 27 KiB
-constexpr std::int64_t kAlign = 16;     // floats in a cache line
+constexpr std::int64_t kAlign = 16;  // floats in a cache line
 
 // Of counts: as unsigned ones, whose division by a power of two is a shift.
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a + b - 1) / static_cast<std::uint64_t>(b));
 }
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+std::int64_t in_place(const Shape& shape) {
+  return shape.k_type == HEED_FP8_E4M3 || shape.v_type == HEED_FP8_E4M3 ? kTileRowsOfE4M3 : kTileRows;
+}
 
 // Rows of a power of two's length fall into few sets of the first-level cache: one more line apart, they don't.
 std::int64_t padded_row(std::int64_t n) {
@@ -34,16 +37,16 @@ void make_layout(Plan& plan) {
   const std::int64_t D = plan.shape.D, Dv = plan.shape.Dv, rows = plan.rows, tile_rows = plan.tile_rows;
   const std::int64_t value_columns = round_up(Dv, kPanel);
   const std::int64_t block = least(kBlock, round_up(plan.shape.Lkv, kPanel));
-  const bool packed = rows > kFewRows, gathered = plan.shape.page_size > 0;
-  at.q_row = packed ? padded_row(D) : round_up(D, kPanel);
-  at.s_row = packed ? block + kAlign : block;
+  const bool packed = rows > plan.in_place, gathered = plan.shape.page_size > 0;
+  at.q_row = rows > kFewRows ? padded_row(D) : round_up(D, kPanel);
+  at.s_row = rows > kFewRows ? block + kAlign : block;
   at.o_row = value_columns;
   at.values_panel = block * kPanel;
   at.q = take(rows * at.q_row);
   at.s = take(tile_rows * at.s_row);
-  at.keys = take(packed ? block * D : 0);
+  at.keys = take(packed ? block * D : rows > kFewRows ? least(kPackedAtOnce, block) * D : 0);
   at.gathered_keys = take(gathered ? block * D : 0);
-  at.gathered_values = take(gathered ? most(block * Dv, kFewRows * value_columns) : 0);
+  at.gathered_values = take(gathered ? most(block * Dv, tile_rows * value_columns) : 0);
   at.k_scale = take(plan.shape.k_type == HEED_INT8 ? block : 0);
   at.v_scale = take(plan.shape.v_type == HEED_INT8 ? block : 0);
   at.part_lanes = take(rows * kPanel);
@@ -133,6 +136,7 @@ void make_plan(const Shape& shape, Plan& plan) {
   // Whole query tokens per item, so that the heads of a group stay together, unless they are too many.
   plan.rows = group == 0 ? 0 : group < kRows ? least(shape.Lq, kRows / group) * group : kRows;
   plan.tile_rows = least(plan.rows, kTileRows);
+  plan.in_place = in_place(shape);
   make_layout(plan);
   plan.state_row = kAlign + plan.layout.o_row;
   plan.worker_bytes = plan.layout.floats * static_cast<std::int64_t>(sizeof(float));

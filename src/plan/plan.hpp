@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "arithmetic.hpp"
 #include "plan/problem.hpp"
 
 namespace heed {
@@ -33,6 +34,7 @@ struct Plan {
   Shape shape;
   std::int64_t rows;       // of one item at most: query rows, those of all heads that share a kv head stacked
   std::int64_t tile_rows;  // rows whose score tile is worked on at a time
+  std::int64_t in_place;   // items of more rows than these pack whole blocks
   Layout layout;
   std::int64_t state_row;     // floats of one stored state: m, l, empty or not, o
   std::int64_t worker_bytes;  // of one worker's buffers
@@ -43,8 +45,15 @@ struct Plan {
   std::int64_t bytes() const { return shares_bytes + shape.threads * worker_bytes + state_bytes; }
 };
 
-// K and V of an item with more rows than these are copied into panels first; fewer rows use them where they lie.
-inline constexpr std::int64_t kFewRows = 8;
+// How an item's rows come to row-major keys and values. Few: the keys are transposed in registers, as they are used. As
+// many as a tile of scores has: two panels of keys at a time are packed, right before their use, and stay in the
+// first-level cache; values are used where they lie. More (Plan::in_place): whole blocks of both are packed, or
+// widened if they are panels already, and serve all tiles. Numbers of e4m3 take so long to convert that this pays from
+// fewer rows on.
+inline constexpr std::int64_t kFewRows = 4;
+inline constexpr std::int64_t kTileRows = 48;  // a score tile of 27 KiB
+inline constexpr std::int64_t kTileRowsOfE4M3 = 8;
+inline constexpr std::int64_t kPackedAtOnce = 2 * kPanel;
 
 inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 
