@@ -38,9 +38,8 @@ HEED_INLINE bool none_attended(const std::uint64_t* words) {
 
 // Lane by lane; -inf where no score is attended.
 HEED_INLINE Floats largest(const float* s, int panels, const std::uint64_t* words) {
-  constexpr int kChains = 4 > kVectors ? 4 : kVectors;  // a maximum takes 4 cycles
-  Floats top[kChains];
-  for (int c = 0; c < kChains; ++c) top[c] = broadcast(-kInfinity);
+  Floats top[kVectors];
+  for (int v = 0; v < kVectors; ++v) top[v] = broadcast(-kInfinity);
   for (int p = 0; p < panels; ++p, s += kPanel) {
     const std::uint32_t on = words == nullptr ? kWholePanel : panel_bits(words, p);
     if (on == 0) continue;
@@ -50,7 +49,7 @@ HEED_INLINE Floats largest(const float* s, int panels, const std::uint64_t* word
       top[v] = max(score, top[v]);
     }
   }
-  for (int c = 1; c < kChains; ++c) top[0] = max(top[c], top[0]);
+  for (int v = 1; v < kVectors; ++v) top[0] = max(top[v], top[0]);
   return top[0];
 }
 
@@ -149,9 +148,9 @@ void softmax_step_f32(const SoftmaxStep& t) {
   constexpr int kGroup = kEmulated ? 1 : kLanes;  // emulated lanes are memory: a group would take 7 KiB of stack
   for (std::int32_t r = 0; r < t.rows; r += kGroup) {
     const std::int32_t rows = t.rows - r < kGroup ? t.rows - r : kGroup;
-    if (rows == 1) {
+    if (kGroup == 1 || rows == 1) {
       step_one(t, r);
-    } else if constexpr (kGroup > 1) {
+    } else {
       step_group(t, r, rows);
     }
   }
