@@ -15,23 +15,6 @@ std::int64_t distance(const void* from, const void* to) {
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from));
 }
 
-// Spans of rows, as seen from key `first` of the block on.
-struct Spans {
-  Spans(const Tile& tile, std::int32_t first, std::int32_t keys) {
-    if (tile.end == nullptr) return;
-    for (std::int32_t r = 0; r < tile.rows; ++r) {
-      begin_[r] = static_cast<std::int32_t>(least(most(tile.begin[r] - first, 0), keys));
-      end_[r] = static_cast<std::int32_t>(least(most(tile.end[r] - first, 0), keys));
-    }
-    begin = begin_;
-    end = end_;
-  }
-  const std::int32_t *begin = nullptr, *end = nullptr;
-
- private:
-  std::int32_t begin_[kTileRows], end_[kTileRows];
-};
-
 }  // namespace
 
 // A block that crosses from one page to another is gathered: its rows are copied to where they follow each other.
@@ -67,7 +50,15 @@ void Block::exclude(std::int32_t begin, std::int32_t end) {
   all_present_ = false;
 }
 
-void Block::load_panels(const Sequence& sequence, std::int64_t kv_head) {
+// Rows of a block that crosses pages are used page by page if the pages are no smaller than a panel and values need no
+// room for their last columns; copying them to one place took as long as the work itself.
+bool Block::in_pieces(const Sequence& sequence) const {
+  if (args_.kv_panels != 0) return true;
+  if (packed_ || args_.page_size < kPanel || args_.Dv % kPanel != 0) return false;
+  return (sequence.begin + begin_) % args_.page_size + keys_count_ > args_.page_size;
+}
+
+void Block::load_pieces(const Sequence& sequence, std::int64_t kv_head) {
   std::int32_t j = 0;
   for (piece_count_ = 0; j < keys_count_; ++piece_count_) {
     const std::int64_t slot = sequence.begin + begin_ + j, within = slot % args_.page_size;
@@ -76,11 +67,12 @@ void Block::load_panels(const Sequence& sequence, std::int64_t kv_head) {
     piece.first = j;
     piece.keys = static_cast<std::int32_t>(least(args_.page_size - within, keys_count_ - j));
     piece.k = piece.v = nullptr;
+    piece.next_keys_ahead = 0;
     if (page < 0) {
       exclude(j, j + piece.keys);
     } else {
-      piece.k = panel(args_.k, args_.D, page, kv_head, within);
-      piece.v = panel(args_.v, kPanel, page, kv_head, within);
+      piece.k = in_page(args_.k, key_step(), page, kv_head, within);
+      piece.v = in_page(args_.v, value_step(), page, kv_head, within);
     }
     j += piece.keys;
   }
@@ -130,8 +122,9 @@ void Block::load(const Sequence& sequence, std::int64_t kv_head, std::int64_t be
   all_present_ = true;
   present_ = range(0, keys_count_);
   values_ahead_ = next_keys_ahead_ = 0;
-  if (args_.kv_panels != 0) {
-    load_panels(sequence, kv_head);
+  piece_count_ = 0;
+  if (in_pieces(sequence)) {
+    load_pieces(sequence, kv_head);
     if (args_.k.type == HEED_INT8) load_scales(args_.k_scales, sequence, kv_head, memory_ + at_.k_scale);
     if (args_.v.type == HEED_INT8) load_scales(args_.v_scales, sequence, kv_head, memory_ + at_.v_scale);
     if (pack) widen_panels();
@@ -157,84 +150,97 @@ void Block::fetch_ahead(const Sequence& sequence, std::int64_t kv_head) {
   const std::int64_t key_bytes = args_.D * element_bytes(args_.k.type) + args_.Dv * element_bytes(args_.v.type);
   if (sequence.keys <= kNearBytes / key_bytes) return;
 
-  const std::int64_t slot = sequence.begin + begin_ + kBlock;
-  const bool last = begin_ + kBlock >= sequence.keys;
-  const char *keys = keys_.data, *values = values_.data, *next = nullptr;
-  if (piece_count_ > 0) {
-    keys = pieces_[0].k;
-    values = pieces_[0].v;
-    const std::int64_t page = last ? -1 : problem_.page_of(sequence, slot);
-    if (page >= 0) next = panel(args_.k, args_.D, page, kv_head, slot % args_.page_size);
-  } else if (!last) {
-    std::int64_t run = 0;
-    next = problem_.slot(args_.k, sequence, kv_head, slot, &run);
+  const char *keys = keys_.data, *values = values_.data;
+  for (int n = 0; n < piece_count_; ++n) {  // whose next keys are in a page of their own
+    Piece& piece = pieces_[n];
+    const std::int64_t key = begin_ + kBlock + piece.first;
+    const std::int64_t slot = sequence.begin + key, page = key < sequence.keys ? problem_.page_of(sequence, slot) : -1;
+    if (page >= 0) {
+      piece.next_keys_ahead = distance(piece.v, in_page(args_.k, key_step(), page, kv_head, slot % args_.page_size));
+    }
+    if (piece.k != nullptr) keys = piece.k;
+    if (piece.k != nullptr) values = piece.v;
   }
   values_ahead_ = distance(keys, values);
-  next_keys_ahead_ = distance(values, next);
+  if (piece_count_ > 0 || begin_ + kBlock >= sequence.keys) return;
+  std::int64_t run = 0;
+  next_keys_ahead_ =
+      distance(values, problem_.slot(args_.k, sequence, kv_head, sequence.begin + begin_ + kBlock, &run));
+}
+
+// The spans of a tile's rows, as the part sees them that has `keys` keys from `first` on.
+void Block::set_spans(const Tile& tile, std::int32_t first, std::int32_t keys, Tile& part) const {
+  if (tile.end == nullptr) return;
+  std::int32_t* begin = reinterpret_cast<std::int32_t*>(memory_ + at_.part_begin);
+  std::int32_t* end = reinterpret_cast<std::int32_t*>(memory_ + at_.part_end);
+  for (std::int32_t r = 0; r < tile.rows; ++r) {
+    begin[r] = static_cast<std::int32_t>(least(most(tile.begin[r] - first, 0), keys));
+    end[r] = static_cast<std::int32_t>(least(most(tile.end[r] - first, 0), keys));
+  }
+  part.begin = begin;
+  part.end = end;
 }
 
 void Block::scores(const float* q, std::int64_t q_row, std::int32_t rows, const std::int32_t* begin,
                    const std::int32_t* end, float* s) const {
+  Tile tile{q,
+            q_row,
+            memory_ + at_.keys,
+            kPanel,
+            args_.D * kPanel,
+            s,
+            at_.s_row,
+            rows,
+            panels(),
+            static_cast<std::int32_t>(args_.D),
+            Tile::kStore,
+            nullptr,
+            begin,
+            end,
+            true,
+            values_ahead_};
   if (packed_) {
-    table_.tile[f32]({q, q_row, memory_ + at_.keys, kPanel, args_.D * kPanel, s, at_.s_row, rows, panels(),
-                      static_cast<std::int32_t>(args_.D), Tile::kStore, nullptr, begin, end, true});
+    tile.ahead = 0;
+    table_.tile[f32](tile);
     return;
   }
+  if (piece_count_ == 0) return score_rows(keys_.data, keys_.row, 0, keys_count_, tile);
   for (int n = 0; n < piece_count_; ++n) {
     const Piece& piece = pieces_[n];
     if (piece.k == nullptr) continue;
-    Tile tile{q,
-              q_row,
-              piece.k,
-              kPanel,
-              args_.D * kPanel,
-              s + piece.first,
-              at_.s_row,
-              rows,
-              (piece.keys + kPanel - 1) / kPanel,
-              static_cast<std::int32_t>(args_.D),
-              Tile::kStore,
-              nullptr,
-              begin,
-              end,
-              true,
-              values_ahead_};
-    const Spans spans(tile, piece.first, tile.panels * kPanel);
-    tile.begin = spans.begin;
-    tile.end = spans.end;
-    table_.tile[args_.k.type](tile);
+    if (args_.kv_panels == 0) {
+      score_rows(piece.k, args_.k.stride_token, piece.first, piece.keys, tile);
+      continue;
+    }
+    Tile part = tile;
+    part.b = piece.k;
+    part.c += piece.first;
+    part.panels = (piece.keys + kPanel - 1) / kPanel;
+    set_spans(tile, piece.first, part.panels * kPanel, part);
+    table_.tile[args_.k.type](part);
   }
-  if (piece_count_ > 0) return;
-  if (rows <= kFewRows) {
-    table_.scores[keys_.type](
-        {q, q_row, keys_.data, keys_.row, s, at_.s_row, rows, keys_count_, args_.D, values_ahead_});
+}
+
+// Rows of keys that follow each other, `first` on. What `tile` says of keys is that of the block.
+void Block::score_rows(const char* k, std::int64_t k_row, std::int32_t first, std::int64_t keys,
+                       const Tile& tile) const {
+  if (tile.rows <= kFewRows) {
+    table_.scores[args_.k.type](
+        {tile.a, tile.a_row, k, k_row, tile.c + first, tile.c_row, tile.rows, keys, args_.D, tile.ahead});
     return;
   }
-  for (std::int32_t first = 0; first < keys_count_; first += kPackedAtOnce) {
-    const std::int64_t keys = least(kPackedAtOnce, keys_count_ - first);
-    const char* here = keys_.data + first * keys_.row * element_bytes(keys_.type);
-    float* packed = memory_ + at_.keys;
-    table_.pack_keys[keys_.type](here, keys_.row, keys, args_.D, packed);
-    Tile tile{q,
-              q_row,
-              packed,
-              kPanel,
-              args_.D * kPanel,
-              s + first,
-              at_.s_row,
-              rows,
-              static_cast<std::int32_t>((keys + kPanel - 1) / kPanel),
-              static_cast<std::int32_t>(args_.D),
-              Tile::kStore,
-              nullptr,
-              begin,
-              end,
-              true,
-              values_ahead_ == 0 ? 0 : distance(packed, here) + values_ahead_};
-    const Spans spans(tile, first, tile.panels * kPanel);
-    tile.begin = spans.begin;
-    tile.end = spans.end;
-    table_.tile[f32](tile);
+  float* packed = memory_ + at_.keys;
+  for (std::int64_t j = 0; j < keys; j += kPackedAtOnce) {
+    const std::int64_t count = least(kPackedAtOnce, keys - j);
+    const char* here = k + j * k_row * element_bytes(args_.k.type);
+    table_.pack_keys[args_.k.type](here, k_row, count, args_.D, packed);
+    Tile part = tile;
+    part.b = packed;
+    part.c += first + j;
+    part.panels = static_cast<std::int32_t>((count + kPanel - 1) / kPanel);
+    if (tile.ahead != 0) part.ahead += distance(packed, here);
+    set_spans(tile, first + static_cast<std::int32_t>(j), part.panels * kPanel, part);
+    table_.tile[f32](part);
   }
 }
 
@@ -247,15 +253,13 @@ void Block::run_pieces(const Tile& tile, std::int32_t first) {
     if (begin >= end || piece.v == nullptr) continue;
     Tile part = tile;
     part.a += begin - first;
-    part.b = piece.v + (begin - piece.first) * kPanel * element_bytes(args_.v.type);
-    part.b_row = kPanel;
-    part.b_panel = args_.page_size * kPanel;
+    part.b = piece.v + (begin - piece.first) * value_step() * element_bytes(args_.v.type);
+    part.b_row = value_step();
+    part.b_panel = args_.kv_panels != 0 ? args_.page_size * kPanel : kPanel;
     part.panels = static_cast<std::int32_t>(at_.o_row / kPanel);
     part.depth = end - begin;
-    const Spans spans(part, begin - first, part.depth);
-    part.begin = spans.begin;
-    part.end = spans.end;
-    part.ahead = next_keys_ahead_;
+    set_spans(tile, begin - first, part.depth, part);
+    part.ahead = piece.next_keys_ahead;
     table_.tile[args_.v.type](part);
   }
 }
@@ -347,12 +351,12 @@ bool Block::values_finite() {
   if (finite_known_) return finite_;
   finite_ = true;
   finite_known_ = true;
-  for (int n = 0; n < piece_count_ && finite_; ++n) {  // a panel is 16 columns of `keys` rows
+  for (int n = 0; n < piece_count_ && finite_; ++n) {
     const Piece& piece = pieces_[n];
     for (std::int64_t d = 0; d < args_.Dv && finite_ && piece.v != nullptr; d += kPanel) {
       for (std::int32_t j = 0; j < piece.keys && finite_; j += kPanel) {
-        const std::int64_t element = d * args_.page_size + j * kPanel;
-        finite_ = table_.pack_values[args_.v.type](piece.v + element * element_bytes(args_.v.type), kPanel,
+        const std::int64_t element = (args_.kv_panels != 0 ? d * args_.page_size : d) + j * value_step();
+        finite_ = table_.pack_values[args_.v.type](piece.v + element * element_bytes(args_.v.type), value_step(),
                                                    least(kPanel, piece.keys - j), least(kPanel, args_.Dv - d),
                                                    memory_ + at_.scratch_o, 0);
       }

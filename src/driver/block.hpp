@@ -51,27 +51,35 @@ class Block {
     heed_type type;
   };
 
-  // Panels of the caller's, as far as they lie in one page. Offsets count keys of the block.
+  // What lies in one page: panels of the caller's or, where a block of rows crosses pages, rows. Offsets count keys of
+  // the block.
   struct Piece {
     std::int32_t first, keys;
-    const char *k, *v;  // null: the page isn't there
+    const char *k, *v;             // null: the page isn't there
+    std::int64_t next_keys_ahead;  // as in Tile, from v
   };
-  static constexpr int kMostPieces = kBlock / kPanel;
+  static constexpr int kMostPieces = kBlock / kPanel + 1;  // a block may begin within a page
 
   Source locate(const heed_tensor& tensor, const Sequence& sequence, std::int64_t kv_head, std::int64_t columns,
                 float* gathered);
   void load_scales(const heed_tensor& scales, const Sequence& sequence, std::int64_t kv_head, float* out);
   void exclude(std::int32_t begin, std::int32_t end);
-  const char* panel(const heed_tensor& tensor, std::int64_t columns, std::int64_t page, std::int64_t kv_head,
-                    std::int64_t within) const {
-    const std::int64_t element = page * tensor.stride_batch + kv_head * tensor.stride_head + within * columns;
+  const char* in_page(const heed_tensor& tensor, std::int64_t step, std::int64_t page, std::int64_t kv_head,
+                      std::int64_t within) const {
+    const std::int64_t element = page * tensor.stride_batch + kv_head * tensor.stride_head + within * step;
     return static_cast<const char*>(tensor.data) + element * element_bytes(tensor.type);
   }
-  void load_panels(const Sequence& sequence, std::int64_t kv_head);
+  bool in_pieces(const Sequence& sequence) const;
+  void set_spans(const Tile& tile, std::int32_t first, std::int32_t keys, Tile& part) const;
+  void load_pieces(const Sequence& sequence, std::int64_t kv_head);
+  void score_rows(const char* k, std::int64_t k_row, std::int32_t first, std::int64_t keys, const Tile& tile) const;
   void widen_panels();
   void run_tile(Tile& tile, std::int32_t first);  // sets what is said of B, and changes C
   void run_pieces(const Tile& tile, std::int32_t first);
   void update(const float* chain, float alpha, float* o);
+  // Elements from a slot to the next of its page.
+  std::int64_t key_step() const { return args_.kv_panels != 0 ? args_.D : args_.k.stride_token; }
+  std::int64_t value_step() const { return args_.kv_panels != 0 ? kPanel : args_.v.stride_token; }
   const char* value(std::int64_t j, std::int64_t d) const {
     return values_.data + (j * values_.row + d) * element_bytes(values_.type);
   }
@@ -91,7 +99,7 @@ class Block {
   Source keys_{}, values_{};  // row-major ones
   Piece pieces_[kMostPieces];
   std::int64_t values_ahead_ = 0, next_keys_ahead_ = 0;  // as in Tile
-  int piece_count_ = 0;                                  // 0: row-major
+  int piece_count_ = 0;                                  // 0: row-major, in one place
 };
 
 }  // namespace heed

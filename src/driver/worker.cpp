@@ -130,9 +130,7 @@ void Worker::run_block(std::int64_t begin, std::int64_t end) {
     if (!any) continue;
     if (!loaded) {
       block_.load(sequence_, item_.kv_head, begin, end, rows_ > plan_.in_place);
-      // A single row is no slower than the processor's own prefetching.
-      if (rows_ > 1 && rows_ <= plan_.in_place && problem_.scores == nullptr)
-        block_.fetch_ahead(sequence_, item_.kv_head);
+      if (rows_ <= plan_.in_place && problem_.scores == nullptr) block_.fetch_ahead(sequence_, item_.kv_head);
     }
     loaded = true;
     run_rows(r, static_cast<std::int32_t>(rows));

@@ -67,6 +67,8 @@ void make_layout(Plan& plan) {
   at.attended = take(tile_rows * kAttendedWords * 2, kClose);
   at.begin = take(tile_rows, kClose);
   at.end = take(tile_rows, kClose);
+  at.part_begin = take(tile_rows, kClose);
+  at.part_end = take(tile_rows, kClose);
   at.row = take(rows * 8, kClose);
   at.part_any = take(rows, kClose);
   at.all_any = take(rows, kClose);

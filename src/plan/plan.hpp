@@ -17,7 +17,7 @@ struct Layout {
   std::int64_t q, s, keys, values, gathered_keys, gathered_values, k_scale, v_scale;
   std::int64_t part_m, part_lanes, part_o, all_m, all_l, all_o, alpha, scratch_o, slope;
   // Of other types, still counted in floats.
-  std::int64_t attended, begin, end, row, part_any, all_any, distance, bias;
+  std::int64_t attended, begin, end, part_begin, part_end, row, part_any, all_any, distance, bias;
   std::int64_t floats;  // in all
 };
 
