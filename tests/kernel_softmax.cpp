@@ -295,7 +295,7 @@ void check_softmax_step_f32() {
   for (int mask = 0; mask <= static_cast<int>(Mask::kCount); ++mask) {
     for (std::int32_t panels = 1; panels <= kBlock / kPanel; ++panels) {
       for (const Kind kind : kKinds) {
-        const auto rows = static_cast<std::int32_t>(random.between(1, 5));
+        const auto rows = static_cast<std::int32_t>(random.between(1, 19));  // taken in groups of up to 8
         StepProblem p = step_problem(random, rows, panels, static_cast<Mask>(mask), kind);
         check_step(p, describe("mask rows panels kind", mask, rows, panels, kind));
         add_v_scale(random, p);
