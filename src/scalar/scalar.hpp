@@ -9,9 +9,8 @@
 //     m = -inf.
 //  5. Per block with an attended key: m' = max(m, scores); mu = m', or 0 if m' = -inf; a = 2^((m - mu) * log2e);
 //     p_j = 2^((s_j - mu) * log2e). The difference is one rounded operation, its product with log2e the next.
-//  6. Row sum: 16 lanes, lane = j mod 16; a block's lane sums start at +0, one add per panel; L = fma(L, a, block sum)
-//  per
-//     lane; the fixed tree once, at the end of the split.
+//  6. Row sum: 16 lanes, lane = j mod 16; a block's lane sums start at +0, one add per panel;
+//     L = fma(L, a, block sum) per lane; the fixed tree once, at the end of the split.
 //  7. Weighted sum: b = fma(p_j, v_j, b) over attended j in order, from +0 per block; o = fma(o, a, b).
 //  8. Each split starts a fresh state (m, l, o); splits fold left to right: M = max; mu = M, or 0 if M = -inf;
 //     x, y = 2^((m - mu) * log2e) for each; l = fma(l1, x, l2 * y); o = fma(o1, x, o2 * y).
