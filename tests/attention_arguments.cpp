@@ -217,6 +217,8 @@ const Rule kRules[] = {
     {kInvalid, "out.stride_token:", "is 5", [](Args& a) { a.out.stride_token = 5; }},
     {kInvalid, "out.stride_head:", "is 1", [](Args& a) { a.out.stride_head = -1; }},
     {kInvalid, "out.stride_batch:", "is 17", [](Args& a) { a.out.stride_batch = 17; }},
+    {kInvalid, "out.stride_batch:", "is ", [](Args& a) { a.out.stride_batch = a.out.stride_head; }},
+    {kInvalid, "out.stride_batch:", "is ", [](Args& a) { a.out.stride_batch = 3 * a.out.stride_head; }},
     {kInvalid, "inspect.stride_token:", "is 4",
      [](Args& a) { a.inspect = {g_floats, 400, 100, 4, HEED_F32}; }},
     {kInvalid, "out.data:", "that of q",

@@ -33,5 +33,38 @@ TEST_CASE("the default scale is float(1/sqrt(D)), at every D", "[attention]") {
   }
 }
 
+// Problems of few keys have a kernel of their own, which is told ranges of keys and nothing else.
+TEST_CASE("few keys: every range of causality and windows", "[attention][window]") {
+  for (const std::int64_t Lq : {1, 3, 9}) {
+    for (const std::int64_t Lkv : {1, 4, 7, 16}) {
+      Spec spec;
+      spec.Lq = Lq;
+      spec.Lkv = Lkv;
+      spec.D = 3;
+      spec.Dv = 5;
+      ModelProblem problem = problem_of(spec);
+      for (int form = 0; form < 4; ++form) {
+        problem.causal = form % 2 == 1;
+        problem.alignment = form / 2 == 1 ? Alignment::kTopLeft : Alignment::kBottomRight;
+        for (const std::int64_t left : {-1, 0, 2, 20}) {
+          for (const std::int64_t right : {-1, 0, 1, 3, 20}) {
+            problem.window_left = left;
+            problem.window_right = right;
+            const ModelResult expected = model(problem);
+            for (const Table* row : rows_under_test()) {
+              if (!row->fma) continue;
+              INFO(Lq << " queries, " << Lkv << " keys, form " << form << ", window " << left << " and " << right
+                      << ", row " << row->name);
+              const ForcedRow forced(*row);
+              Call call(problem, Layout::kHeadsFirst);
+              REQUIRE(difference(call.run(), expected.out, expected.lse) == "");
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t kFma = 1u << 12, kOsxsave = 1u << 27, kAvx = 1u << 28, kF16c = 1u << 29;  // leaf 1, ecx
 constexpr std::uint32_t kAvx2 = 1u << 5;                                                          // leaf 7, ebx
 constexpr std::uint32_t kAvx512 = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31;           // F, DQ, CD, BW, VL
-constexpr std::uint32_t kAll = avx2 | fma | f16c;
+constexpr std::uint32_t kYmm = avx2 | fma | f16c, kAll = kYmm | avx512;
 
 int xcr0_reads = 0;
 template <std::uint64_t Value>
@@ -19,7 +19,7 @@ std::uint64_t xcr0() {
   return Value;
 }
 
-X86 full() { return {7, kFma | kOsxsave | kAvx | kF16c, kAvx2, xcr0<0x7>}; }
+X86 full() { return {7, kFma | kOsxsave | kAvx | kF16c, kAvx2 | kAvx512, xcr0<0xE7>}; }
 
 }  // namespace
 
@@ -27,8 +27,18 @@ TEST_CASE("A processor with everything has everything") { CHECK(features_of(full
 
 TEST_CASE("AVX-512 bits without the system's support leave the AVX2 level") {
   X86 cpu = full();
-  cpu.leaf7_ebx |= kAvx512;
-  CHECK(features_of(cpu) == kAll);
+  cpu.xgetbv = xcr0<0x7>;
+  CHECK(features_of(cpu) == kYmm);
+}
+
+TEST_CASE("AVX-512 counts with all of its five parts") {
+  for (int bit = 0; bit < 32; ++bit) {
+    if ((kAvx512 >> bit & 1u) == 0) continue;
+    X86 cpu = full();
+    cpu.leaf7_ebx &= ~(1u << bit);
+    INFO("without bit " << bit);
+    CHECK(features_of(cpu) == kYmm);
+  }
 }
 
 TEST_CASE("A system that doesn't save the upper halves leaves the baseline") {
@@ -54,13 +64,13 @@ TEST_CASE("XGETBV is not executed where the system hasn't enabled it") {
 TEST_CASE("Each feature needs its own bit") {
   X86 cpu = full();
   cpu.leaf1_ecx &= ~kFma;
-  CHECK(features_of(cpu) == (avx2 | f16c));
+  CHECK(features_of(cpu) == (avx2 | f16c | avx512));
   cpu = full();
   cpu.leaf1_ecx &= ~kF16c;
-  CHECK(features_of(cpu) == (avx2 | fma));
+  CHECK(features_of(cpu) == (avx2 | fma | avx512));
   cpu = full();
   cpu.leaf7_ebx &= ~kAvx2;
-  CHECK(features_of(cpu) == (fma | f16c));
+  CHECK(features_of(cpu) == (fma | f16c | avx512));
   cpu = full();
   cpu.leaf1_ecx &= ~kAvx;
   CHECK(features_of(cpu) == 0);
@@ -80,27 +90,30 @@ const Saved kSaved[] = {{"nothing", xcr0<0x0>, 0},
                         {"x87 and SSE", xcr0<0x3>, 0},
                         {"x87 and AVX without SSE", xcr0<0x5>, 0},
                         {"AVX only", xcr0<0x4>, 0},
-                        {"SSE and AVX", xcr0<0x6>, kAll},
-                        {"x87, SSE and AVX", xcr0<0x7>, kAll},
+                        {"SSE and AVX", xcr0<0x6>, kYmm},
+                        {"x87, SSE and AVX", xcr0<0x7>, kYmm},
                         {"AVX-512 without AVX", xcr0<0xE3>, 0},
-                        {"AVX-512 half enabled: opmask", xcr0<0x27>, kAll},
-                        {"AVX-512 half enabled: upper halves", xcr0<0x47>, kAll},
-                        {"AVX-512 half enabled: no upper registers", xcr0<0x67>, kAll},
+                        {"AVX-512 partly enabled: opmask", xcr0<0x27>, kYmm},
+                        {"AVX-512 partly enabled: upper halves", xcr0<0x47>, kYmm},
+                        {"AVX-512 partly enabled: no upper registers", xcr0<0x67>, kYmm},
+                        {"AVX-512 partly enabled: no upper halves", xcr0<0xA7>, kYmm},
+                        {"AVX-512 partly enabled: no opmask", xcr0<0xC7>, kYmm},
                         {"AVX-512", xcr0<0xE7>, kAll},
                         {"all but SSE and AVX", xcr0<~std::uint64_t{6}>, 0},
+                        {"AVX-512 in the wrong half of the word", xcr0<std::uint64_t{0xE0} << 32 | 0x7>, kYmm},
                         {"AVX in the wrong half of the word", xcr0<std::uint64_t{6} << 32>, 0},
                         {"all", xcr0<~std::uint64_t{0}>, kAll}};
 
 }  // namespace
 
-TEST_CASE("Without the system's part of it no feature counts, AVX-512's or others' parts change nothing") {
+TEST_CASE("Without the system's part of it no feature counts, and others' parts change nothing") {
   for (const Saved& saved : kSaved) {
-    for (const std::uint32_t avx512 : {0u, kAvx512, 1u << 16}) {  // none, whole, F without BW and VL
+    for (const std::uint32_t bits : {0u, kAvx512, 1u << 16}) {  // none, whole, F without BW and VL
       INFO(saved.what);
       X86 cpu = full();
-      cpu.leaf7_ebx |= avx512;
+      cpu.leaf7_ebx = kAvx2 | bits;
       cpu.xgetbv = saved.xgetbv;
-      CHECK(features_of(cpu) == saved.left);
+      CHECK(features_of(cpu) == (bits == kAvx512 ? saved.left : saved.left & ~std::uint32_t{avx512}));
     }
   }
 }

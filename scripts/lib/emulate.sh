@@ -49,7 +49,7 @@ test_processors() {
 
 # Workspaces and scratch come uninitialised: no result and no decision may depend on what they hold.
 test_valgrind() {
-  HEED_ISA=$(build/test-gcc/tests/runnable_rows | head -n 1) HEED_TEST_PROBLEMS=1/50
+  HEED_ISA=$(valgrind --quiet build/test-gcc/tests/runnable_rows | head -n 1) HEED_TEST_PROBLEMS=1/50
   export HEED_ISA HEED_TEST_PROBLEMS
   wrapped=valgrind
   run_tests build/test-gcc valgrind --suite programs --no-suite native --timeout-multiplier 20 \

@@ -28,11 +28,11 @@ test_flags_of() {
     gcc) set -- "$HEED_CC" "$HEED_CXX" "$@" ;;
     clang) set -- "$HEED_CLANG" "$HEED_CLANGXX" "$@" ;;
   esac
-  only='golden heed_internals src/heed:shared_library src/heed:static_library tests/house/load'
+  only='golden src/heed:shared_library src/heed:static_library tests/house/load'
   build "build/test-flags/$label" "$@" -Dbuildtype=plain -Dhelper_rows=false -Dtests=enabled -Dbenchmarks=disabled \
     -Dtools=disabled -Dexamples=disabled -Dc_args="$words" -Dcpp_args="$words" -Dc_link_args="$link_words" \
     -Dcpp_link_args="$link_words"
   only=
-  run_tests "$built" "flags-$label" golden loading install 'symbols of avx2' 'symbols of sse2' 'symbols of scalar' \
+  run_tests "$built" "flags-$label" golden loading install 'symbols of avx512' 'symbols of avx2' 'symbols of sse2' 'symbols of scalar' \
     'no AVX outside the rows'
 }

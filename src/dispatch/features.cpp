@@ -17,10 +17,12 @@ std::uint32_t features_of(const X86& cpu) {
   const std::uint64_t xcr0 = osxsave ? cpu.xgetbv() : 0;
   const bool ymm = bit(xcr0, 1) && bit(xcr0, 2) && bit(cpu.leaf1_ecx, 28);  // the system saves the upper halves
   const std::uint32_t leaf7 = cpu.max_leaf >= 7 ? cpu.leaf7_ebx : 0;        // below 7 the leaf holds something else
+  const bool zmm = ymm && bit(xcr0, 5) && bit(xcr0, 6) && bit(xcr0, 7);  // and masks, upper halves and upper registers
   std::uint32_t found = 0;
   if (ymm && bit(leaf7, 5)) found |= avx2;
   if (ymm && bit(cpu.leaf1_ecx, 12)) found |= fma;
   if (ymm && bit(cpu.leaf1_ecx, 29)) found |= f16c;
+  if (zmm && bit(leaf7, 16) && bit(leaf7, 17) && bit(leaf7, 28) && bit(leaf7, 30) && bit(leaf7, 31)) found |= avx512;
   return found;
 }
 

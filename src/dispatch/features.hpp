@@ -10,6 +10,7 @@ enum Feature : std::uint32_t {
   avx2 = 1u << 0,
   fma = 1u << 1,
   f16c = 1u << 2,
+  avx512 = 1u << 3,  // what every processor with AVX-512 has since Skylake: F, CD, DQ, BW, VL
 };
 
 // The registers that decide, so that detection is a pure function which tests feed with invented processors.

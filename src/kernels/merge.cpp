@@ -17,7 +17,10 @@ void merge_f32(float* m, float* l, float* o, float m2, float l2, const float* o2
   *l = fma(*l, x, l2 * y);
   std::int64_t d = 0;
   for (; d + kLanes <= Dv; d += kLanes) store(o + d, fma(load(o + d), broadcast(x), load(o2 + d) * broadcast(y)));
-  for (; d < Dv; ++d) o[d] = fma(o[d], x, o2[d] * y);
+  if (d < Dv) {
+    const std::int64_t n = Dv - d;
+    store_tail(o + d, fma(load_tail(o + d, n), broadcast(x), load_tail(o2 + d, n) * broadcast(y)), n);
+  }
 }
 
 }  // namespace heed::HEED_ROW

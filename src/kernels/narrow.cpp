@@ -10,7 +10,7 @@ HEED_INLINE void narrow_all(const float* x, void* out_data, std::int64_t n) {
   T* out = static_cast<T*>(out_data);
   std::int64_t d = 0;
   for (; d + kLanes <= n; d += kLanes) store(out + d, load(x + d));
-  for (; d < n; ++d) narrow(x[d], out + d);
+  if (d < n) store_tail(out + d, load_tail(x + d, n - d), n - d);
 }
 
 }  // namespace

@@ -32,7 +32,10 @@ HEED_INLINE void pack_keys(const void* k_data, std::int64_t k_row, std::int64_t 
     }
     for (; d < D; ++d) {
       if (here < kLanes) store(panel + d * kPanel, broadcast(0.0f));
-      for (std::int64_t x = 0; x < here; ++x) panel[d * kPanel + x] = widen(k[(j + x) * k_row + d]);
+      for (std::int64_t x = 0; x < here; ++x) {
+        panel[d * kPanel + x] = widen(k[(j + x) * k_row + d]);
+        asm("" : : : "memory");  // not vectorised: that would be more code than all the rest
+      }
     }
   }
   // The last panel's vectors behind the keys.

@@ -32,7 +32,7 @@ HEED_INLINE Floats distances(std::int64_t distance, std::int32_t j) {
 HEED_INLINE Floats near_distances(std::int64_t distance, std::int32_t j) {
   alignas(64) static constexpr float kIota[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   const Floats d = broadcast(static_cast<float>(distance - j)) - Floats::load_aligned(kIota);
-  return select(d < broadcast(0.0f), -d, d);
+  return select(d < broadcast(0.0f), negated(d), d);
 }
 
 template <class T>

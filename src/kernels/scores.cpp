@@ -17,8 +17,8 @@
 namespace heed::HEED_ROW {
 namespace {
 
-// Groups in flight: 32 keys for one and two rows, 16 for three and four; with 4 lanes half as many.
-constexpr int kManyGroups = kLanes >= 16 ? 2 : 4, kFewGroups = kLanes >= 16 ? 1 : 2;
+// Groups in flight: with 8 lanes 32 keys for one and two rows, 16 for three and four.
+constexpr int kManyGroups = kEmulated ? 2 : 4, kFewGroups = kEmulated ? 1 : 2;
 
 // The keys behind the last G groups: one row takes them at once, because a group alone waits for its chain (17 keys, D
 // = 64: a fifth of the call); more rows have chains enough.
@@ -52,23 +52,30 @@ HEED_INLINE void extend_groups(Chains<R, G>& chains, const float* const (&q)[R],
   }
 }
 
-// The same over a piece of `depth` columns from d on of which only `keys` keys exist: copied, with +0 around it. Apart
-// from the loop above, because tails needn't be fast and every copy of that loop is a kilobyte.
-template <int R, int G, class T>
-__attribute__((noinline)) void extend_piece(Chains<R, G>& chains, const float* const (&q)[R], std::int64_t d,
-                                            const T* k, std::int64_t k_row, std::int64_t keys, int depth) {
-  alignas(64) float columns[4][G * kLanes];
-  const int lanes = static_cast<int>((keys + kLanes - 1) / kLanes) * kLanes;
+// What is left: up to four columns d of `keys` keys, with +0 around them. Copied, apart from the loop above, because
+// tails needn't be fast and every copy of that loop is a kilobyte.
+struct Piece {
+  alignas(64) float columns[4][kManyGroups * kLanes];
+  std::int64_t d;
+  int depth, lanes;
+};
+
+template <class T>
+__attribute__((noinline)) void copy(const T* k, std::int64_t k_row, std::int64_t keys, Piece& piece) {
 #pragma GCC unroll 1
-  for (int j = 0; j < lanes; ++j) {
+  for (int j = 0; j < piece.lanes; ++j) {
 #pragma GCC unroll 1
-    for (int c = 0; c < depth; ++c) columns[c][j] = j < keys ? widen(k[j * k_row + c]) : 0.0f;
+    for (int c = 0; c < piece.depth; ++c) piece.columns[c][j] = j < keys ? widen(k[j * k_row + c]) : 0.0f;
   }
+}
+
+template <int R, int G>
+__attribute__((noinline)) void extend_piece(Chains<R, G>& chains, const float* const (&q)[R], const Piece& piece) {
 #pragma GCC unroll 1
-  for (int c = 0; c < depth; ++c) {
-    for (int g = 0; g * kLanes < lanes; ++g) {
-      const Floats column = Floats::load_aligned(columns[c] + g * kLanes);
-      for (int r = 0; r < R; ++r) chains.s[r][g] = fma(broadcast(q[r][d + c]), column, chains.s[r][g]);
+  for (int c = 0; c < piece.depth; ++c) {
+    for (int g = 0; g * kLanes < piece.lanes; ++g) {
+      const Floats column = Floats::load_aligned(piece.columns[c] + g * kLanes);
+      for (int r = 0; r < R; ++r) chains.s[r][g] = fma(broadcast(q[r][piece.d + c]), column, chains.s[r][g]);
     }
   }
 }
@@ -104,8 +111,13 @@ __attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int6
   }
   if (d < t.D) {
     Chains<R, G> rest = chains;  // a copy: the address of what is passed on keeps it out of the registers
+    Piece piece;
+    piece.lanes = static_cast<int>((keys + kLanes - 1) / kLanes) * kLanes;
     for (; d < t.D; d += 4) {
-      extend_piece(rest, q, d, k + d, t.k_row, keys, t.D - d < 4 ? static_cast<int>(t.D - d) : 4);
+      piece.d = d;
+      piece.depth = t.D - d < 4 ? static_cast<int>(t.D - d) : 4;
+      copy(k + d, t.k_row, keys, piece);
+      extend_piece(rest, q, piece);
     }
     chains = rest;
   }

@@ -7,8 +7,10 @@
 // R rows x P panels of 16 columns stay in registers while k runs; per k, each row's a is broadcast once.
 //
 // Registers (8 lanes, 16 of them): 6 rows x 1 panel = 12 accumulators + 2 loads of B + 1 broadcast = 15. Per k: 12
-// multiply-adds on two ports = 6 cycles, in which 8 loads fit. A multiply-add takes 4 cycles to finish, so fewer than 8
-// accumulators leave the ports waiting: with fewer rows more panels go side by side (kShapes).
+// multiply-adds on two ports = 6 cycles, in which 8 loads fit. (16 lanes, 32 of them): 6 rows x 4 panels = 24
+// accumulators + 4 loads of B + 1 broadcast = 29; per k 24 multiply-adds = 12 cycles, 10 loads. A multiply-add takes 4
+// cycles to finish, so fewer than 8 accumulators leave the ports waiting: with fewer rows more panels go side by side
+// (kShapes).
 //
 // Order: panels outside, rows inside. A panel of B (16 columns x 128 k = 8 KiB) then stays in the first-level cache
 // while the rows' A passes by; the other way round B would be read from the second level once per 6 rows.
@@ -22,18 +24,20 @@
 namespace heed::HEED_ROW {
 namespace {
 
-// THE TABLE of tile shapes: how many rows a register tile has with one panel, and how many panels it takes for a
-// remainder of 1 ... 5 rows. Accumulators = rows * panels * vectors per panel, and beside them the loads of B and one
-// broadcast.
+// THE TABLE of tile shapes: how many rows a register tile has, and how many panels of 16 columns it takes beside each
+// other for 1 ... rows of them. Accumulators = rows * panels * vectors per panel, and beside them the loads of B and
+// one broadcast.
 struct Shape {
-  int lanes, rows, panels[6];
+  int lanes, registers, rows, panels[7];
 };
 constexpr Shape kShapes[] = {
-    {4, 2, {0, 2, 1, 0, 0, 0}},   // 16 registers, 4 vectors per panel
-    {8, 6, {0, 4, 2, 2, 1, 1}},   // 16 registers, 2 vectors per panel
-    {16, 2, {0, 2, 0, 0, 0, 0}},  // emulated, for tests only: few shapes, because each takes seconds to compile
+    {4, 16, 2, {0, 2, 1}},               // 4 vectors per panel
+    {8, 16, 6, {0, 4, 2, 2, 1, 1, 1}},   // 2 vectors per panel
+    {16, 32, 6, {0, 4, 4, 4, 4, 4, 4}},  // 1 vector per panel
 };
+constexpr Shape kEmulatedShape{16, 16, 2, {0, 2, 1}};  // for tests only: few shapes, each takes seconds to compile
 consteval Shape shape_of(int lanes) {
+  if (kEmulated) return kEmulatedShape;
   for (const Shape& shape : kShapes) {
     if (shape.lanes == lanes) return shape;
   }
@@ -41,8 +45,6 @@ consteval Shape shape_of(int lanes) {
 }
 constexpr Shape kShape = shape_of(kLanes);
 static_assert(kShape.rows > 0, "a row of another width needs its line in the table");
-
-constexpr int kRegisters = 16;
 
 struct Union {
   std::int32_t begin, end;
@@ -58,8 +60,11 @@ HEED_INLINE Union keys_of(const Tile& t, std::int32_t r0, int rows, std::int32_t
   return u;
 }
 
+// What is fetched ahead is fetched for so many steps of k at a time: few enough for the processor's queue of misses.
+constexpr int kSteps = 8;
+
 // R rows from r0, P panels from p.
-template <class T, int R, int P, bool Ahead>
+template <class T, int R, int P>
 HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::int32_t first, std::int32_t last) {
   constexpr int V = P * kVectors;
   float* c = t.c + r0 * t.c_row + p * kPanel;
@@ -74,23 +79,34 @@ HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::
   const T* b[P];
 #pragma GCC unroll 8
   for (int i = 0; i < P; ++i) b[i] = static_cast<const T*>(t.b) + (p + i) * t.b_panel + first * t.b_row;
-  for (std::int64_t k = first; k < last; ++k) {
-    Floats row[V];
+  const bool ahead = t.ahead != 0 && r0 == 0;  // once for all rows
+  for (std::int64_t k = first; k < last;) {
+    const std::int64_t end = !ahead || last - k < kSteps ? last : k + kSteps;
+    if (ahead) {
+#pragma GCC unroll 1
+      for (std::int64_t step = 0; step < end - k; ++step) {
 #pragma GCC unroll 8
-    for (int i = 0; i < P; ++i) {
-      if constexpr (Ahead) fetch_ahead(b[i], t.ahead);
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-        row[i * kVectors + v] = load(b[i] + v * kLanes);
-        if constexpr (R > 1 && R * V + V < kRegisters) hold(row[i * kVectors + v]);
+        for (int i = 0; i < P; ++i) fetch_ahead(b[i] + step * t.b_row, t.ahead);
       }
-      b[i] += t.b_row;
     }
+#pragma GCC unroll 1
+    for (; k < end; ++k) {
+      Floats row[V];
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const Floats weight = broadcast(a[r][k]);
+      for (int i = 0; i < P; ++i) {
 #pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) chain[r][v] = fma(weight, row[v], chain[r][v]);
+        for (int v = 0; v < kVectors; ++v) {
+          row[i * kVectors + v] = load(b[i] + v * kLanes);
+          if constexpr (R > 1 && R * V + V < kShape.registers) hold(row[i * kVectors + v]);
+        }
+        b[i] += t.b_row;
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const Floats weight = broadcast(a[r][k]);
+#pragma GCC unroll 8
+        for (int v = 0; v < V; ++v) chain[r][v] = fma(weight, row[v], chain[r][v]);
+      }
     }
   }
   if (t.mode == Tile::kUpdate) {
@@ -108,43 +124,47 @@ HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::
   }
 }
 
-// All rows from r0 on, in the panels p ... p + P - 1. Returns how many rows were done.
+// The rows r0 ... r0 + R - 1, in the panels p ... p + P - 1.
 template <class T, int R, int P>
 HEED_INLINE void rows_in(const Tile& t, std::int32_t r0, std::int32_t p) {
   const Union u = keys_of(t, r0, R, t.keys_are_columns ? t.panels * kPanel : t.depth);
   if (t.keys_are_columns && ((p + P) * kPanel <= u.begin || p * kPanel >= u.end)) return;
   const std::int32_t first = t.keys_are_columns ? 0 : u.begin, last = t.keys_are_columns ? t.depth : u.end;
-  if (t.ahead != 0 && r0 == 0) {  // once for all rows
-    registers<T, R, P, true>(t, r0, p, first, last);
-  } else {
-    registers<T, R, P, false>(t, r0, p, first, last);
-  }
+  registers<T, R, P>(t, r0, p, first, last);
 }
 
-// The last R < kShape.rows rows from r0, with as many panels side by side as fill the registers. A function of its own,
-// because GCC 12 spills the pointers of one shape's loop for those of the others.
+// `rows` rows from r0, R at a time: P panels side by side from p on, as long as there are so many. Returns the next
+// panel.
+template <class T, int R, int P>
+HEED_INLINE std::int32_t side_by_side(const Tile& t, std::int32_t r0, std::int32_t rows, std::int32_t p) {
+  for (; p + P <= t.panels; p += P) {
+    for (std::int32_t r = r0; r < r0 + rows; r += R) rows_in<T, R, P>(t, r, p);
+  }
+  return p;
+}
+
+// What is left beside P panels goes two by two where that is usual, so that not every shape has a loop more.
+template <class T, int R>
+HEED_INLINE void all_panels(const Tile& t, std::int32_t r0, std::int32_t rows) {
+  constexpr int P = kShape.panels[R];
+  std::int32_t p = side_by_side<T, R, P>(t, r0, rows, 0);
+  if constexpr (P > 2 && (R == 1 || R == kShape.rows)) p = side_by_side<T, R, 2>(t, r0, rows, p);
+  if constexpr (P > 1) side_by_side<T, R, 1>(t, r0, rows, p);
+}
+
+// The last R < kShape.rows rows from r0. A function of its own, because GCC 12 spills the pointers of one shape's loop
+// for those of the others.
 template <class T, int R>
 __attribute__((noinline)) void remainder(const Tile& given, std::int32_t r0) {
   const Tile t = given;
-  constexpr int P = kShape.panels[R];
-  std::int32_t p = 0;
-  if constexpr (P > 0) {
-    for (; p + P <= t.panels; p += P) rows_in<T, R, P>(t, r0, p);
-    if constexpr (P > 2) {
-      for (; p + 2 <= t.panels; p += 2) rows_in<T, R, 2>(t, r0, p);
-    }
-    for (; p < t.panels; ++p) rows_in<T, R, 1>(t, r0, p);
-  }
+  if constexpr (R < kShape.rows) all_panels<T, R>(t, r0, R);
 }
 
 template <class T>
 HEED_INLINE void tile(const Tile& given) {
   const Tile t = given;  // a copy that stores through c can't change: its members stay in registers
-  constexpr int R = kShape.rows;
-  const std::int32_t whole = t.rows / R * R;
-  for (std::int32_t p = 0; p < t.panels; ++p) {
-    for (std::int32_t r = 0; r < whole; r += R) rows_in<T, R, 1>(t, r, p);
-  }
+  const std::int32_t whole = t.rows / kShape.rows * kShape.rows;
+  if (whole > 0) all_panels<T, kShape.rows>(t, 0, whole);
   switch (t.rows - whole) {
     case 5:
       remainder<T, 5>(given, whole);

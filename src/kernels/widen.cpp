@@ -10,7 +10,7 @@ HEED_INLINE void widen_all(const void* x_data, float scale, float* out, std::int
   const T* x = static_cast<const T*>(x_data);
   std::int64_t d = 0;
   for (; d + kLanes <= n; d += kLanes) store(out + d, load(x + d) * broadcast(scale));
-  for (; d < n; ++d) out[d] = widen(x[d]) * scale;
+  if (d < n) store_tail(out + d, load_tail(x + d, n - d) * broadcast(scale), n - d);
 }
 
 }  // namespace

@@ -35,11 +35,11 @@ HEED_INLINE float exp_nonpositive(float d) {
 HEED_INLINE Floats tanh(Floats x) {
   const Floats limit = broadcast(0x1.205966p+3f);
   x = select(x > limit, limit, x);
-  x = select(x < -limit, -limit, x);
+  x = select(x < negated(limit), negated(limit), x);
   const Floats magic = broadcast(0x1.8p23f + 63.0f);
   const Floats t = fma(x, broadcast(kLog2e), magic);
   const Floats n = t - magic;
-  const Floats r = fma(-n, broadcast(0x1.62e43p-1f), x);
+  const Floats r = fma(n, broadcast(-0x1.62e43p-1f), x);
   const Floats y = r * r;
   Floats k = fma(broadcast(-0x1.9d9e52p-5f), y, broadcast(0x1.10ddd4p-3f));
   k = fma(k, y, broadcast(-0x1.55560ap-2f));
@@ -47,7 +47,8 @@ HEED_INLINE Floats tanh(Floats x) {
   k = k * r;
   const Floats power = xsimd::bitwise_cast<float>(xsimd::bitwise_cast<std::uint32_t>(t) << 24);
   const Floats a = broadcast(0.5f) - power, b = broadcast(0.5f) + power;
-  return fma(b, k, -a) / fma(-a, k, b);
+  const Floats minus_a = negated(a);
+  return fma(b, k, minus_a) / fma(minus_a, k, b);
 }
 
 // ln(l), at most 0.93 ULP over every positive float (0.95 on rows without fused multiply-add). Once per row, so in

@@ -99,24 +99,10 @@ HEED_INLINE Floats load(const T* p) {
 }
 
 template <class T>
-HEED_INLINE Floats load_tail(const T* p, std::int64_t n) {
-  alignas(64) float lanes[kLanes] = {};
-  for (std::int64_t x = 0; x < n; ++x) lanes[x] = widen(p[x]);
-  return Floats::load_aligned(lanes);
-}
-
-template <class T>
 HEED_INLINE void store(T* p, Floats value) {
   alignas(64) float lanes[kLanes];
   value.store_aligned(lanes);
   for (int x = 0; x < kLanes; ++x) narrow(lanes[x], p + x);
-}
-
-template <class T>
-HEED_INLINE void store_tail(T* p, Floats value, std::int64_t n) {
-  alignas(64) float lanes[kLanes];
-  value.store_aligned(lanes);
-  for (std::int64_t x = 0; x < n; ++x) narrow(lanes[x], p + x);
 }
 
 #if !HEED_HAS_F16C
@@ -181,10 +167,11 @@ HEED_INLINE __m256 load_eight(const Brain* p) {
 HEED_INLINE __m256 widen_eight(E5M2, __m128i bytes) {
   return _mm256_cvtph_ps(_mm_unpacklo_epi8(_mm_setzero_si128(), bytes));
 }
+constexpr short kAllButBit14 = static_cast<short>(0xBFFF);
 // As for one: the sign from bit 15, the rest from bit 13 down, and bit 14 for a NaN.
 HEED_INLINE __m256 widen_eight(E4M3, __m128i bytes) {
   const __m128i shifted = _mm_srai_epi16(_mm_unpacklo_epi8(_mm_setzero_si128(), bytes), 1);
-  const __m128i halves = _mm_and_si128(shifted, _mm_set1_epi16(static_cast<short>(0xBFFF)));
+  const __m128i halves = _mm_and_si128(shifted, _mm_set1_epi16(kAllButBit14));
   const __m128i nan = _mm_and_si128(_mm_add_epi16(halves, _mm_set1_epi16(0x80)), _mm_set1_epi16(0x4000));
   return _mm256_mul_ps(_mm256_cvtph_ps(_mm_or_si128(halves, nan)), _mm256_set1_ps(256.0f));
 }
@@ -198,6 +185,35 @@ HEED_INLINE __m256 load_eight(const E5M2* p) {
 HEED_INLINE __m256 load_eight(const std::int8_t* p) {
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
 }
+#if HEED_X86_LANES == 16
+HEED_INLINE Floats load(const Half* p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+HEED_INLINE Floats load(const Brain* p) {
+  const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
+}
+HEED_INLINE __m512 widen_sixteen(E5M2, __m256i words) { return _mm512_cvtph_ps(_mm256_slli_epi16(words, 8)); }
+HEED_INLINE __m512 widen_sixteen(E4M3, __m256i words) {
+  const __m256i shifted = _mm256_srai_epi16(_mm256_slli_epi16(words, 8), 1);
+  const __m256i halves = _mm256_and_si256(shifted, _mm256_set1_epi16(kAllButBit14));
+  const __m256i nan = _mm256_and_si256(_mm256_add_epi16(halves, _mm256_set1_epi16(0x80)), _mm256_set1_epi16(0x4000));
+  return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_or_si256(halves, nan)), _mm512_set1_ps(256.0f));
+}
+template <class T>  // E4M3, E5M2
+HEED_INLINE Floats load_codes(const T* p) {
+  return widen_sixteen(T{}, _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+HEED_INLINE Floats load(const E4M3* p) { return load_codes(p); }
+HEED_INLINE Floats load(const E5M2* p) { return load_codes(p); }
+HEED_INLINE Floats load(const std::int8_t* p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+
+HEED_INLINE void store(Half* p, Floats value) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+}
+#else
 HEED_INLINE Floats load(const Half* p) { return Floats(load_eight(p)); }
 HEED_INLINE Floats load(const Brain* p) { return Floats(load_eight(p)); }
 HEED_INLINE Floats load(const E4M3* p) { return Floats(load_eight(p)); }
@@ -207,6 +223,7 @@ HEED_INLINE Floats load(const std::int8_t* p) { return Floats(load_eight(p)); }
 HEED_INLINE void store(Half* p, Floats value) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
 }
+#endif
 
 // Four neighbours of one row.
 HEED_INLINE __m128 load_four(const float* p) { return _mm_loadu_ps(p); }
@@ -236,6 +253,52 @@ HEED_INLINE __m128i load_four_bytes(const void* p, const void* q) {
 }
 HEED_INLINE __m256 load_fours(const E4M3* p, const E4M3* q) { return widen_eight(E4M3{}, load_four_bytes(p, q)); }
 HEED_INLINE __m256 load_fours(const E5M2* p, const E5M2* q) { return widen_eight(E5M2{}, load_four_bytes(p, q)); }
+
+#if HEED_X86_LANES == 16
+// Four neighbours of each of four rows, joined before they are converted.
+HEED_INLINE __m512 load_fours(const float* a, const float* b, const float* c, const float* d) {
+  const __m512 ab = _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(a)), _mm_loadu_ps(b), 1);
+  return _mm512_insertf32x4(_mm512_insertf32x4(ab, _mm_loadu_ps(c), 2), _mm_loadu_ps(d), 3);
+}
+HEED_INLINE __m128i load_four_words(const void* p, const void* q) {
+  const __m128d first = _mm_load_sd(static_cast<const double*>(p));
+  return _mm_castpd_si128(_mm_loadh_pd(first, static_cast<const double*>(q)));
+}
+HEED_INLINE __m256i load_four_words(const void* a, const void* b, const void* c, const void* d) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(load_four_words(a, b)), load_four_words(c, d), 1);
+}
+HEED_INLINE __m512 load_fours(const Half* a, const Half* b, const Half* c, const Half* d) {
+  return _mm512_cvtph_ps(load_four_words(a, b, c, d));
+}
+HEED_INLINE __m512 load_fours(const Brain* a, const Brain* b, const Brain* c, const Brain* d) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load_four_words(a, b, c, d)), 16));
+}
+HEED_INLINE __m128i load_four_bytes(const void* a, const void* b, const void* c, const void* d) {
+  return _mm_unpacklo_epi64(load_four_bytes(a, b), load_four_bytes(c, d));
+}
+HEED_INLINE __m512 load_fours(const std::int8_t* a, const std::int8_t* b, const std::int8_t* c, const std::int8_t* d) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load_four_bytes(a, b, c, d)));
+}
+template <class T>  // E4M3, E5M2
+HEED_INLINE __m512 load_fours(const T* a, const T* b, const T* c, const T* d) {
+  return widen_sixteen(T{}, _mm256_cvtepu8_epi16(load_four_bytes(a, b, c, d)));
+}
 #endif
+#endif
+
+// The first n < kLanes numbers, with +0 behind them when loaded.
+template <class T>
+HEED_INLINE Floats load_tail(const T* p, std::int64_t n) {
+  T whole[kLanes] = {};
+  std::memcpy(whole, p, static_cast<std::size_t>(n) * sizeof(T));
+  return load(static_cast<const T*>(whole));
+}
+
+template <class T>
+HEED_INLINE void store_tail(T* p, Floats value, std::int64_t n) {
+  T whole[kLanes];
+  store(whole, value);
+  std::memcpy(p, whole, static_cast<std::size_t>(n) * sizeof(T));
+}
 
 }  // namespace heed::HEED_ROW

@@ -11,24 +11,28 @@ struct FourColumns {
 };
 
 // 4 lanes: 4 loads, 8 shuffles. 8 lanes: rows x and x + 4 share a register (8 half loads), then the same 8 shuffles
-// within halves: 16 shuffles per 8 x 8 numbers, where a transposition of whole registers takes 24.
-// Other storage types become floats as they are loaded.
+// within halves: 16 shuffles per 8 x 8 numbers, where a transposition of whole registers takes 24. 16 lanes: four rows
+// share a register. Other storage types become floats as they are loaded.
 template <class Rows>
 HEED_INLINE FourColumns load_four_columns_of(const Rows& row) {  // row(x): where lane x's four elements lie
   FourColumns out;
 #if HEED_HAS_F16C
-  if constexpr (kLanes == 8) {
-    const auto pair = [&](int x) { return load_fours(row(x), row(x + 4)); };
-    const __m256 a = pair(0), b = pair(1), c = pair(2), d = pair(3);
-    const __m256 ab_low = _mm256_unpacklo_ps(a, b), ab_high = _mm256_unpackhi_ps(a, b);
-    const __m256 cd_low = _mm256_unpacklo_ps(c, d), cd_high = _mm256_unpackhi_ps(c, d);
-    out.column[0] = Floats(_mm256_shuffle_ps(ab_low, cd_low, 0x44));
-    out.column[1] = Floats(_mm256_shuffle_ps(ab_low, cd_low, 0xEE));
-    out.column[2] = Floats(_mm256_shuffle_ps(ab_high, cd_high, 0x44));
-    out.column[3] = Floats(_mm256_shuffle_ps(ab_high, cd_high, 0xEE));
-    return out;
-  }
+#if HEED_X86_LANES == 16
+  const auto joined = [&](int x) { return load_fours(row(x), row(x + 4), row(x + 8), row(x + 12)); };
+#define HEED_WIDE(operation) _mm512_##operation
+#else
+  const auto joined = [&](int x) { return load_fours(row(x), row(x + 4)); };
+#define HEED_WIDE(operation) _mm256_##operation
 #endif
+  const auto a = joined(0), b = joined(1), c = joined(2), d = joined(3);
+  const auto ab_low = HEED_WIDE(unpacklo_ps)(a, b), ab_high = HEED_WIDE(unpackhi_ps)(a, b);
+  const auto cd_low = HEED_WIDE(unpacklo_ps)(c, d), cd_high = HEED_WIDE(unpackhi_ps)(c, d);
+  out.column[0] = Floats(HEED_WIDE(shuffle_ps)(ab_low, cd_low, 0x44));
+  out.column[1] = Floats(HEED_WIDE(shuffle_ps)(ab_low, cd_low, 0xEE));
+  out.column[2] = Floats(HEED_WIDE(shuffle_ps)(ab_high, cd_high, 0x44));
+  out.column[3] = Floats(HEED_WIDE(shuffle_ps)(ab_high, cd_high, 0xEE));
+#undef HEED_WIDE
+#else
   if constexpr (kLanes == 4) {
     const Floats a = load(row(0)), b = load(row(1)), c = load(row(2)), d = load(row(3));
     const Floats ac_low = xsimd::zip_lo(a, c), ac_high = xsimd::zip_hi(a, c);
@@ -44,6 +48,7 @@ HEED_INLINE FourColumns load_four_columns_of(const Rows& row) {  // row(x): wher
       out.column[d] = Floats::load_aligned(lanes);
     }
   }
+#endif
   return out;
 }
 
