@@ -1,12 +1,25 @@
 // Copies keys into panels: 16 keys side by side for each d, so that lane = key. Moves numbers, computes nothing.
 //
-// Bound: the shuffles of the transposition, 8 per 4 x 8 numbers, and the stores. The last D mod 4 elements are copied
-// one by one; lanes without a key are +0.
+// Bound: the shuffles of the transposition, 8 per 4 x 8 words, and the stores. Rows shorter than one load are copied
+// number by number; lanes without a key are +0.
 #include "simd/transpose.hpp"
 
 namespace heed::HEED_ROW {
 
 namespace {
+
+// All columns of kLanes keys, if there are as many as one load has. load(d): those from d on. The last load may hold
+// columns that are there already.
+template <class T, class Load>
+HEED_INLINE void pack_columns(std::int64_t D, float* panel, const Load& load) {
+  const auto pack_from = [&](std::int64_t d) HEED_ALWAYS {
+    float* out = panel + d * kPanel;
+    for_each_column<T>(load(d), [&](int c, Floats column) HEED_ALWAYS { store(out + c * kPanel, column); });
+  };
+  std::int64_t d = 0;
+  for (; d + kColumns<T> <= D; d += kColumns<T>) pack_from(d);
+  if (d < D && d > 0) pack_from(D - kColumns<T>);
+}
 
 template <class T>
 HEED_INLINE void pack_keys(const void* k_data, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) {
@@ -14,23 +27,18 @@ HEED_INLINE void pack_keys(const void* k_data, std::int64_t k_row, std::int64_t 
   for (std::int64_t j = 0; j < keys; j += kLanes) {
     float* panel = out + j / kPanel * D * kPanel + j % kPanel;
     const std::int64_t here = keys - j < kLanes ? keys - j : kLanes;
-    std::int64_t d = 0;
     if (here == kLanes) {
-      for (; d + 4 <= D; d += 4) {
-        const FourColumns columns = load_four_columns(k + j * k_row + d, k_row);
-        for (int c = 0; c < 4; ++c) store(panel + (d + c) * kPanel, columns.column[c]);
-      }
-    } else if (D >= 4) {
+      pack_columns<T>(D, panel, [&](std::int64_t d) HEED_ALWAYS { return load_four_words(k + j * k_row + d, k_row); });
+    } else if (D >= kColumns<T>) {
       const FewRows<T> rows(k + j * k_row, k_row, here);
       const Mask exist = mask_of_bits((1u << here) - 1, 0);
-      for (; d + 4 <= D; d += 4) {
-        const FourColumns columns = rows.load_four_columns(d);
-        for (int c = 0; c < 4; ++c) {
-          store(panel + (d + c) * kPanel, select(exist, columns.column[c], broadcast(0.0f)));
-        }
-      }
+      pack_columns<T>(D, panel, [&](std::int64_t d) HEED_ALWAYS {
+        FourWords words = rows.load_four_words(d);
+        for (int w = 0; w < 4; ++w) words.column[w] = select(exist, words.column[w], broadcast(0.0f));
+        return words;
+      });
     }
-    for (; d < D; ++d) {
+    for (std::int64_t d = 0; D < kColumns<T> && d < D; ++d) {
       if (here < kLanes) store(panel + d * kPanel, broadcast(0.0f));
       for (std::int64_t x = 0; x < here; ++x) {
         panel[d * kPanel + x] = widen(k[(j + x) * k_row + d]);

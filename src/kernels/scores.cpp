@@ -2,8 +2,8 @@
 //
 //   s(r, j) = fma(q'_rd, k_jd, s(r, j)) for d = 0 ... D-1, from +0                                             (step 2)
 //
-// Lane = key: four neighbouring d of kLanes keys are loaded, turned into four columns, and each column is multiplied by
-// its q'_d for every row. R rows x G groups of kLanes keys are in flight.
+// Lane = key: 16 neighbouring bytes of kLanes keys are loaded, turned into columns (4 of f32, 8 of 16-bit, 16 of 8-bit
+// types), and each column is multiplied by its q'_d for every row. R rows x G groups of kLanes keys are in flight.
 //
 // Registers (8 lanes): R * G accumulators (4 to 8), 4 columns, 4 loads in the making, 1 broadcast: at most 16 with G =
 // 4 for one and two rows, G = 2 for three and four. Bound: one row by the 8 shuffles per 4 x 8 numbers (two ports: 8
@@ -29,17 +29,16 @@ struct Chains {
   Floats s[R][G];
 };
 
-template <int R, int G>
+template <class T, int R, int G>
 HEED_INLINE void extend(Chains<R, G>& chains, int g, const float* const (&q)[R], std::int64_t d,
-                        const FourColumns& keys) {
+                        const FourWords& keys) {
+  for_each_column<T>(keys, [&](int c, Floats column) HEED_ALWAYS {
 #pragma GCC unroll 4
-  for (int c = 0; c < 4; ++c) {
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) chains.s[r][g] = fma(broadcast(q[r][d + c]), keys.column[c], chains.s[r][g]);
-  }
+    for (int r = 0; r < R; ++r) chains.s[r][g] = fma(broadcast(q[r][d + c]), column, chains.s[r][g]);
+  });
 }
 
-// Continues all chains over four columns of keys at k.
+// Continues all chains over the columns of keys at k.
 template <int R, int G, class T>
 HEED_INLINE void extend_groups(Chains<R, G>& chains, const float* const (&q)[R], std::int64_t d, const T* k,
                                std::int64_t k_row) {
@@ -48,7 +47,7 @@ HEED_INLINE void extend_groups(Chains<R, G>& chains, const float* const (&q)[R],
     const T* group = k + g * kLanes * k_row;
     asm("" : "+r"(group));  // its rows' addresses are made from it: kept one by one, they would fill the stack
     if constexpr (R > 2) asm("" : : : "memory");  // and q' is loaded anew: kept, it would push chains out of registers
-    extend(chains, g, q, d, load_four_columns(group, k_row));
+    extend<T>(chains, g, q, d, load_four_words(group, k_row));
   }
 }
 
@@ -94,18 +93,28 @@ __attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int6
   }
   std::int64_t d = 0;
   if (keys == G * kLanes) {
-    for (; d + 4 <= t.D; d += 4) {
-      if (t.ahead != 0 && r0 == 0 && d % (64 / static_cast<int>(sizeof(T))) == 0) {  // once per line, for all rows
-        for (int x = 0; x < G * kLanes; ++x) fetch_ahead(k + x * t.k_row + d, t.ahead);
+    // Ahead, as many lines as are used here, but in the order in which they lie: that of their use, from key to key,
+    // has a memory's page open for one line only.
+    constexpr int kLine = 64 / static_cast<int>(sizeof(T));
+    const T *line = k, *line_row = k;
+    for (; d + kColumns<T> <= t.D; d += kColumns<T>) {
+      if (t.ahead != 0 && r0 == 0) {  // once for all rows
+#pragma GCC unroll 1
+        for (int x = 0; x < G * kLanes / 4; ++x) {
+          fetch_ahead(line, t.ahead);
+          line += kLine;
+          if (line - line_row < t.D) continue;
+          line = line_row += t.k_row;
+        }
       }
       extend_groups(chains, q, d, k + d, t.k_row);
     }
   } else if constexpr (G == rest_groups(R, G)) {
     const FewRows<T, G * kLanes> rows(k, t.k_row, keys);
-    for (; d + 4 <= t.D; d += 4) {
+    for (; d + kColumns<T> <= t.D; d += kColumns<T>) {
 #pragma GCC unroll 4
       for (int g = 0; g < G; ++g) {
-        if (g * kLanes < keys) extend(chains, g, q, d, rows.load_four_columns(d, g * kLanes));
+        if (g * kLanes < keys) extend<T>(chains, g, q, d, rows.load_four_words(d, g * kLanes));
       }
     }
   }

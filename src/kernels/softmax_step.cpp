@@ -119,7 +119,7 @@ HEED_INLINE void step_one(const SoftmaxStep& t, std::int32_t r) {
 HEED_INLINE Floats largest_of_rows(const float* rows) {
   Floats top = broadcast(-kInfinity);
   for (int x = 0; x < kLanes; x += 4) {
-    const FourColumns four = load_four_columns(rows + x, kLanes);
+    const FourWords four = load_four_words(rows + x, kLanes);
     top = max(max(max(four.column[0], four.column[1]), max(four.column[2], four.column[3])), top);
   }
   return top;

@@ -61,7 +61,7 @@ HEED_INLINE Union keys_of(const Tile& t, std::int32_t r0, int rows, std::int32_t
 }
 
 // What is fetched ahead is fetched for so many steps of k at a time: few enough for the processor's queue of misses.
-constexpr int kSteps = 8;
+constexpr int kSteps = 4;
 
 // R rows from r0, P panels from p.
 template <class T, int R, int P>

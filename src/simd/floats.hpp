@@ -3,8 +3,8 @@
 // does slowly or differently from version to version (transpositions, tails).
 //
 // Built on the interface of xsimd 13.2. Nothing here may become a symbol of its own: another row, or the rest of the
-// library, would then run this row's instructions. So all is forced inline, and there are no std containers or
-// algorithms.
+// library, would then run this row's instructions. So all is forced inline, in unnamed namespaces, and there are no std
+// containers or algorithms.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,16 @@
 #error "heed needs xsimd 13.2 or later; an older one was found first on the include path"
 #endif
 
-#define HEED_INLINE inline __attribute__((always_inline))
+#define HEED_ALWAYS __attribute__((always_inline))  // of a lambda
+#define HEED_INLINE inline HEED_ALWAYS
 
 namespace heed::HEED_ROW {
+namespace {
 
 using Arch = HEED_ROW_ARCH;
 using Floats = xsimd::batch<float, Arch>;
 using Words = xsimd::batch<std::uint32_t, Arch>;
+using Ints = xsimd::batch<std::int32_t, Arch>;
 using Mask = xsimd::batch_bool<float, Arch>;
 
 inline constexpr int kLanes = static_cast<int>(Floats::size);
@@ -233,4 +236,5 @@ HEED_INLINE Mask mask_of_bits(std::uint32_t panel_bits, int v) {
 HEED_INLINE Floats canonical(Floats x) { return select(x != x, broadcast(__builtin_nanf("")), x + broadcast(0.0f)); }
 HEED_INLINE float canonical(float x) { return x != x ? __builtin_nanf("") : x + 0.0f; }
 
+}  // namespace
 }  // namespace heed::HEED_ROW

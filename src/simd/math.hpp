@@ -5,6 +5,7 @@
 #include "simd/storage.hpp"
 
 namespace heed::HEED_ROW {
+namespace {
 
 // 2^x for x <= 0, at most 1.73 ULP over every float of [-126, 0] (2.03 on rows without fused multiply-add); +0 below
 // -126; NaN for NaN. See src/scalar/scalar.hpp. 5 fused multiply-adds, 3 additions, 1 multiplication, 1 shift, 1
@@ -89,4 +90,5 @@ HEED_INLINE float ln(float l) {
   return sum + (lost + fma(exponent, 0x1.7f7d1cp-20f, tail));
 }
 
+}  // namespace
 }  // namespace heed::HEED_ROW

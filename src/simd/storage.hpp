@@ -12,6 +12,7 @@
 #endif
 
 namespace heed::HEED_ROW {
+namespace {
 
 using storage::Brain;
 using storage::E4M3;
@@ -105,11 +106,48 @@ HEED_INLINE void store(T* p, Floats value) {
   for (int x = 0; x < kLanes; ++x) narrow(lanes[x], p + x);
 }
 
+// Without an instruction for it. kShift moves exponent and fraction of a code to those of a float, and kBias added to
+// that makes up for the biases: right for normal numbers. With one more in the exponent, a subnormal's fraction stands
+// behind the leading bit of kLeast, which is then subtracted: exact, and no float on the way is subnormal. From kFirst
+// on codes are infinity or NaN.
+template <int kSign, int kShift, std::uint32_t kBias, std::uint32_t kFirst>
+HEED_INLINE Floats widen_codes(Words codes) {
+  const Words sign = codes & Words(1u << kSign);
+  const Words word = ((codes ^ sign) << kShift) + Words(kBias);
+  const Floats x = xsimd::bitwise_cast<float>(word), up = xsimd::bitwise_cast<float>(word + Words(1u << 23));
+  const Floats least = broadcast(float_of(kBias + (1u << 23))), first = broadcast(float_of((kFirst << kShift) + kBias));
+  const Floats finite = select(x < least, up - least, x);
+  const Floats beyond = select(x > first, broadcast(float_of(0x7FC00000u)), broadcast(kInfinity));
+  return finite | select(x < first, broadcast(0.0f), beyond) | xsimd::bitwise_cast<float>(sign << (31 - kSign));
+}
+HEED_INLINE Floats widen_all(Half, Words codes) { return widen_codes<15, 13, 0x38000000u, 0x7C00u>(codes); }
+HEED_INLINE Floats widen_all(E5M2, Words codes) { return widen_codes<7, 21, 0x38000000u, 0x7Cu>(codes); }
+HEED_INLINE Floats widen_all(E4M3, Words codes) { return widen_codes<7, 20, 0x3C000000u, 0x7Fu>(codes); }
+HEED_INLINE Floats widen_all(Brain, Words codes) { return xsimd::bitwise_cast<float>(codes << 16); }
+
+// A word of memory in each lane becomes the numbers that it holds, the first of them in out[0].
+template <class T>
+inline constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
+
+HEED_INLINE void spread(float, Floats words, Floats (&out)[1]) { out[0] = words; }
+HEED_INLINE void spread(Brain, Floats words, Floats (&out)[2]) {
+  const Words both = xsimd::bitwise_cast<std::uint32_t>(words);
+  out[0] = xsimd::bitwise_cast<float>(both << 16);
+  out[1] = xsimd::bitwise_cast<float>(both & Words(0xFFFF0000u));
+}
+HEED_INLINE void spread(std::int8_t, Floats words, Floats (&out)[4]) {
+  const Ints four = xsimd::bitwise_cast<std::int32_t>(words);
+  out[0] = xsimd::to_float(four << 24 >> 24);
+  out[1] = xsimd::to_float(four << 16 >> 24);
+  out[2] = xsimd::to_float(four << 8 >> 24);
+  out[3] = xsimd::to_float(four >> 24);
+}
+
 #if !HEED_HAS_F16C
 // kLanes codes, each in a word.
 template <class T>
 HEED_INLINE Words load_codes(const T* p) {
-#if defined(__SSE2__) && !XSIMD_WITH_EMULATED
+#if HEED_X86_LANES == 4
   const __m128i zero = _mm_setzero_si128();
   if constexpr (sizeof(T) == 2) {
     return _mm_unpacklo_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)), zero);
@@ -125,67 +163,53 @@ HEED_INLINE Words load_codes(const T* p) {
 #endif
 }
 
-// Without an instruction for it. kShift moves exponent and fraction of a code to those of a float, and kBias added to
-// that makes up for the biases: right for normal numbers. With one more in the exponent, a subnormal's fraction stands
-// behind the leading bit of kLeast, which is then subtracted: exact, and no float on the way is subnormal. From kFirst
-// on codes are infinity or NaN.
-template <int kSign, int kShift, std::uint32_t kBias, std::uint32_t kFirst>
-HEED_INLINE Floats widen_codes(Words codes) {
-  const Words sign = codes & Words(1u << kSign);
-  const Words word = ((codes ^ sign) << kShift) + Words(kBias);
-  const Floats x = xsimd::bitwise_cast<float>(word), up = xsimd::bitwise_cast<float>(word + Words(1u << 23));
-  const Floats least = broadcast(float_of(kBias + (1u << 23))), first = broadcast(float_of((kFirst << kShift) + kBias));
-  const Floats finite = select(x < least, up - least, x);
-  const Floats beyond = select(x > first, broadcast(float_of(0x7FC00000u)), broadcast(kInfinity));
-  return finite | select(x < first, broadcast(0.0f), beyond) | xsimd::bitwise_cast<float>(sign << (31 - kSign));
-}
-
 #if XSIMD_WITH_EMULATED
 // For tests only: quicker to compile.
 template <class T>
-__attribute__((noinline)) static Floats load_by_lane(const T* p) {
+__attribute__((noinline)) Floats load_by_lane(const T* p) {
   return load<T>(p);
 }
 HEED_INLINE Floats load(const Half* p) { return load_by_lane(p); }
 HEED_INLINE Floats load(const E4M3* p) { return load_by_lane(p); }
 HEED_INLINE Floats load(const E5M2* p) { return load_by_lane(p); }
 #else
-HEED_INLINE Floats load(const Half* p) { return widen_codes<15, 13, 0x38000000u, 0x7C00u>(load_codes(p)); }
-HEED_INLINE Floats load(const E5M2* p) { return widen_codes<7, 21, 0x38000000u, 0x7Cu>(load_codes(p)); }
-HEED_INLINE Floats load(const E4M3* p) { return widen_codes<7, 20, 0x3C000000u, 0x7Fu>(load_codes(p)); }
-HEED_INLINE Floats load(const Brain* p) { return xsimd::bitwise_cast<float>(load_codes(p) << 16); }
+HEED_INLINE Floats load(const Half* p) { return widen_all(*p, load_codes(p)); }
+HEED_INLINE Floats load(const E5M2* p) { return widen_all(*p, load_codes(p)); }
+HEED_INLINE Floats load(const E4M3* p) { return widen_all(*p, load_codes(p)); }
+HEED_INLINE Floats load(const Brain* p) { return widen_all(*p, load_codes(p)); }
 #endif
-#else
 
-HEED_INLINE __m256 load_eight(const Half* p) {
-  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+template <class T>
+HEED_INLINE void spread(T, Floats words, Floats (&out)[kPerWord<T>]) {
+  constexpr int kBits = 8 * static_cast<int>(sizeof(T));
+  const Words codes = xsimd::bitwise_cast<std::uint32_t>(words);
+#pragma GCC unroll 4
+  for (int i = 0; i < kPerWord<T>; ++i) {
+    out[i] = widen_all(T{}, (codes >> (i * kBits)) & Words((1u << kBits) - 1u));
+  }
 }
-HEED_INLINE __m256 load_eight(const Brain* p) {
-  const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
-}
-HEED_INLINE __m256 widen_eight(E5M2, __m128i bytes) {
-  return _mm256_cvtph_ps(_mm_unpacklo_epi8(_mm_setzero_si128(), bytes));
-}
-constexpr short kAllButBit14 = static_cast<short>(0xBFFF);
-// As for one: the sign from bit 15, the rest from bit 13 down, and bit 14 for a NaN.
-HEED_INLINE __m256 widen_eight(E4M3, __m128i bytes) {
-  const __m128i shifted = _mm_srai_epi16(_mm_unpacklo_epi8(_mm_setzero_si128(), bytes), 1);
-  const __m128i halves = _mm_and_si128(shifted, _mm_set1_epi16(kAllButBit14));
-  const __m128i nan = _mm_and_si128(_mm_add_epi16(halves, _mm_set1_epi16(0x80)), _mm_set1_epi16(0x4000));
-  return _mm256_mul_ps(_mm256_cvtph_ps(_mm_or_si128(halves, nan)), _mm256_set1_ps(256.0f));
-}
-HEED_INLINE __m256 load_eight(const E4M3* p) {
-  return widen_eight(E4M3{}, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
-}
-HEED_INLINE __m256 load_eight(const E5M2* p) {
-  return widen_eight(E5M2{}, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
-}
-// The converting load of a byte vector costs GCC 12 twenty instructions when written with vectors; with this it is two.
-HEED_INLINE __m256 load_eight(const std::int8_t* p) {
-  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
-}
+#else
+// Half-words of 16 bits: one for each lane, or as many as the register holds.
+typedef short LaneHalves __attribute__((vector_size(kLanes * 2)));
+typedef short AllHalves __attribute__((vector_size(kLanes * 4)));
+
 #if HEED_X86_LANES == 16
+HEED_INLINE Floats widen_halves(LaneHalves halves) { return _mm512_cvtph_ps(__builtin_bit_cast(__m256i, halves)); }
+
+// Those with an even and with an odd number.
+HEED_INLINE void part(AllHalves halves, LaneHalves& even, LaneHalves& odd) {
+  alignas(64) static constexpr std::uint16_t kOrder[32] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+                                                           1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+  const __m512i parted = _mm512_permutexvar_epi16(_mm512_load_si512(kOrder), __builtin_bit_cast(__m512i, halves));
+  even = __builtin_bit_cast(LaneHalves, _mm512_castsi512_si256(parted));
+  odd = __builtin_bit_cast(LaneHalves, _mm512_extracti64x4_epi64(parted, 1));
+}
+
+template <class T>
+HEED_INLINE LaneHalves load_upper_bytes(const T* p) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return __builtin_bit_cast(LaneHalves, _mm256_slli_epi16(_mm256_cvtepu8_epi16(bytes), 8));
+}
 HEED_INLINE Floats load(const Half* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
@@ -193,19 +217,6 @@ HEED_INLINE Floats load(const Brain* p) {
   const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
 }
-HEED_INLINE __m512 widen_sixteen(E5M2, __m256i words) { return _mm512_cvtph_ps(_mm256_slli_epi16(words, 8)); }
-HEED_INLINE __m512 widen_sixteen(E4M3, __m256i words) {
-  const __m256i shifted = _mm256_srai_epi16(_mm256_slli_epi16(words, 8), 1);
-  const __m256i halves = _mm256_and_si256(shifted, _mm256_set1_epi16(kAllButBit14));
-  const __m256i nan = _mm256_and_si256(_mm256_add_epi16(halves, _mm256_set1_epi16(0x80)), _mm256_set1_epi16(0x4000));
-  return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_or_si256(halves, nan)), _mm512_set1_ps(256.0f));
-}
-template <class T>  // E4M3, E5M2
-HEED_INLINE Floats load_codes(const T* p) {
-  return widen_sixteen(T{}, _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
-}
-HEED_INLINE Floats load(const E4M3* p) { return load_codes(p); }
-HEED_INLINE Floats load(const E5M2* p) { return load_codes(p); }
 HEED_INLINE Floats load(const std::int8_t* p) {
   return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 }
@@ -214,76 +225,72 @@ HEED_INLINE void store(Half* p, Floats value) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
 }
 #else
-HEED_INLINE Floats load(const Half* p) { return Floats(load_eight(p)); }
-HEED_INLINE Floats load(const Brain* p) { return Floats(load_eight(p)); }
-HEED_INLINE Floats load(const E4M3* p) { return Floats(load_eight(p)); }
-HEED_INLINE Floats load(const E5M2* p) { return Floats(load_eight(p)); }
-HEED_INLINE Floats load(const std::int8_t* p) { return Floats(load_eight(p)); }
+HEED_INLINE Floats widen_halves(LaneHalves halves) { return _mm256_cvtph_ps(__builtin_bit_cast(__m128i, halves)); }
+
+// Those with an even and with an odd number.
+HEED_INLINE void part(AllHalves halves, LaneHalves& even, LaneHalves& odd) {
+  const __m256i order = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15,  //
+                                         0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
+  const __m256i in_lanes = _mm256_shuffle_epi8(__builtin_bit_cast(__m256i, halves), order);
+  const __m256i parted = _mm256_permute4x64_epi64(in_lanes, 0xD8);
+  even = __builtin_bit_cast(LaneHalves, _mm256_castsi256_si128(parted));
+  odd = __builtin_bit_cast(LaneHalves, _mm256_extracti128_si256(parted, 1));
+}
+
+template <class T>
+HEED_INLINE LaneHalves load_upper_bytes(const T* p) {
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+  return __builtin_bit_cast(LaneHalves, _mm_unpacklo_epi8(_mm_setzero_si128(), bytes));
+}
+HEED_INLINE Floats load(const Half* p) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+HEED_INLINE Floats load(const Brain* p) {
+  const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
+}
+// The converting load of a byte vector costs GCC 12 twenty instructions when written with vectors; with this it is two.
+HEED_INLINE Floats load(const std::int8_t* p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
 
 HEED_INLINE void store(Half* p, Floats value) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
 }
 #endif
 
-// Four neighbours of one row.
-HEED_INLINE __m128 load_four(const float* p) { return _mm_loadu_ps(p); }
-HEED_INLINE __m128 load_four(const Half* p) {
-  return _mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+// An fp8 number in the upper byte of each half-word becomes one that the instruction knows, a kFactor-th of it.
+template <class V>
+HEED_INLINE V halves_of(E5M2, V upper_bytes) {
+  return upper_bytes;
 }
-HEED_INLINE __m128 load_four(const Brain* p) {
-  const __m128i words = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
-  return _mm_castsi128_ps(_mm_unpacklo_epi16(_mm_setzero_si128(), words));
+// As for one: the sign from bit 15, the rest from bit 13 down, and bit 14 for a NaN.
+template <class V>
+HEED_INLINE V halves_of(E4M3, V upper_bytes) {
+  const V halves = (upper_bytes >> 1) & static_cast<short>(0xBFFF);
+  return halves | ((halves + static_cast<short>(0x80)) & static_cast<short>(0x4000));
 }
-HEED_INLINE __m128 load_four(const std::int8_t* p) {
-  std::int32_t bytes;
-  std::memcpy(&bytes, p, sizeof bytes);
-  return _mm_cvtepi32_ps(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(bytes)));
-}
+HEED_INLINE Floats widen_fp8(E5M2, LaneHalves halves) { return widen_halves(halves); }
+HEED_INLINE Floats widen_fp8(E4M3, LaneHalves halves) { return widen_halves(halves) * broadcast(256.0f); }
 
-// Four neighbours of each of two rows. Where a conversion takes many steps, it is made once for both.
-template <class T>
-HEED_INLINE __m256 load_fours(const T* p, const T* q) {
-  return _mm256_insertf128_ps(_mm256_castps128_ps256(load_four(p)), load_four(q), 1);
-}
-HEED_INLINE __m128i load_four_bytes(const void* p, const void* q) {
-  std::int32_t first, second;
-  std::memcpy(&first, p, sizeof first);
-  std::memcpy(&second, q, sizeof second);
-  return _mm_insert_epi32(_mm_cvtsi32_si128(first), second, 1);
-}
-HEED_INLINE __m256 load_fours(const E4M3* p, const E4M3* q) { return widen_eight(E4M3{}, load_four_bytes(p, q)); }
-HEED_INLINE __m256 load_fours(const E5M2* p, const E5M2* q) { return widen_eight(E5M2{}, load_four_bytes(p, q)); }
+HEED_INLINE Floats load(const E4M3* p) { return widen_fp8(*p, halves_of(*p, load_upper_bytes(p))); }
+HEED_INLINE Floats load(const E5M2* p) { return widen_fp8(*p, halves_of(*p, load_upper_bytes(p))); }
 
-#if HEED_X86_LANES == 16
-// Four neighbours of each of four rows, joined before they are converted.
-HEED_INLINE __m512 load_fours(const float* a, const float* b, const float* c, const float* d) {
-  const __m512 ab = _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(a)), _mm_loadu_ps(b), 1);
-  return _mm512_insertf32x4(_mm512_insertf32x4(ab, _mm_loadu_ps(c), 2), _mm_loadu_ps(d), 3);
-}
-HEED_INLINE __m128i load_four_words(const void* p, const void* q) {
-  const __m128d first = _mm_load_sd(static_cast<const double*>(p));
-  return _mm_castpd_si128(_mm_loadh_pd(first, static_cast<const double*>(q)));
-}
-HEED_INLINE __m256i load_four_words(const void* a, const void* b, const void* c, const void* d) {
-  return _mm256_inserti128_si256(_mm256_castsi128_si256(load_four_words(a, b)), load_four_words(c, d), 1);
-}
-HEED_INLINE __m512 load_fours(const Half* a, const Half* b, const Half* c, const Half* d) {
-  return _mm512_cvtph_ps(load_four_words(a, b, c, d));
-}
-HEED_INLINE __m512 load_fours(const Brain* a, const Brain* b, const Brain* c, const Brain* d) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load_four_words(a, b, c, d)), 16));
-}
-HEED_INLINE __m128i load_four_bytes(const void* a, const void* b, const void* c, const void* d) {
-  return _mm_unpacklo_epi64(load_four_bytes(a, b), load_four_bytes(c, d));
-}
-HEED_INLINE __m512 load_fours(const std::int8_t* a, const std::int8_t* b, const std::int8_t* c, const std::int8_t* d) {
-  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load_four_bytes(a, b, c, d)));
+HEED_INLINE void spread(Half, Floats words, Floats (&out)[2]) {
+  LaneHalves even, odd;
+  part(__builtin_bit_cast(AllHalves, words.data), even, odd);
+  out[0] = widen_halves(even);
+  out[1] = widen_halves(odd);
 }
 template <class T>  // E4M3, E5M2
-HEED_INLINE __m512 load_fours(const T* a, const T* b, const T* c, const T* d) {
-  return widen_sixteen(T{}, _mm256_cvtepu8_epi16(load_four_bytes(a, b, c, d)));
+HEED_INLINE void spread(T type, Floats words, Floats (&out)[4]) {
+  const AllHalves pairs = __builtin_bit_cast(AllHalves, words.data);
+  LaneHalves first, second, third, fourth;
+  part(halves_of(type, pairs << 8), first, third);
+  part(halves_of(type, pairs & static_cast<short>(0xFF00)), second, fourth);
+  out[0] = widen_fp8(type, first);
+  out[1] = widen_fp8(type, second);
+  out[2] = widen_fp8(type, third);
+  out[3] = widen_fp8(type, fourth);
 }
-#endif
 #endif
 
 // The first n < kLanes numbers, with +0 behind them when loaded.
@@ -301,4 +308,5 @@ HEED_INLINE void store_tail(T* p, Floats value, std::int64_t n) {
   std::memcpy(p, whole, static_cast<std::size_t>(n) * sizeof(T));
 }
 
+}  // namespace
 }  // namespace heed::HEED_ROW

@@ -1,27 +1,41 @@
-// Reads rows and hands out columns: four neighbouring elements of kLanes rows become four vectors, one lane per row.
-// This is how row-major keys become "lane = key".
+// Reads rows and hands out columns: 16 neighbouring bytes of kLanes rows become four vectors of words, one lane per
+// row, and these the numbers that they hold. This is how row-major keys become "lane = key".
 #pragma once
 
 #include "simd/storage.hpp"
 
 namespace heed::HEED_ROW {
+namespace {
 
-struct FourColumns {
+struct FourWords {
   Floats column[4];
 };
 
-// 4 lanes: 4 loads, 8 shuffles. 8 lanes: rows x and x + 4 share a register (8 half loads), then the same 8 shuffles
-// within halves: 16 shuffles per 8 x 8 numbers, where a transposition of whole registers takes 24. 16 lanes: four rows
-// share a register. Other storage types become floats as they are loaded.
+// How many numbers of a row that is.
+template <class T>
+inline constexpr int kColumns = 16 / static_cast<int>(sizeof(T));
+
+#if HEED_X86_LANES > 0
+HEED_INLINE __m128 load_four(const void* p) { return _mm_loadu_ps(static_cast<const float*>(p)); }
+#endif
+
+// row(x): where lane x's bytes lie. 4 lanes: 4 loads, 8 shuffles. 8 lanes: rows x and x + 4 share a register (8 half
+// loads), then the same 8 shuffles within halves: 16 shuffles per 8 x 8 words, where a transposition of whole registers
+// takes 24. 16 lanes: four rows share a register. Numbers are converted afterwards, a whole register at a time.
 template <class Rows>
-HEED_INLINE FourColumns load_four_columns_of(const Rows& row) {  // row(x): where lane x's four elements lie
-  FourColumns out;
-#if HEED_HAS_F16C
+HEED_INLINE FourWords load_four_words(const Rows& row) {
+  FourWords out;
+#if HEED_X86_LANES >= 8
 #if HEED_X86_LANES == 16
-  const auto joined = [&](int x) { return load_fours(row(x), row(x + 4), row(x + 8), row(x + 12)); };
+  const auto joined = [&](int x) HEED_ALWAYS {
+    const __m512 two = _mm512_insertf32x4(_mm512_castps128_ps512(load_four(row(x))), load_four(row(x + 4)), 1);
+    return _mm512_insertf32x4(_mm512_insertf32x4(two, load_four(row(x + 8)), 2), load_four(row(x + 12)), 3);
+  };
 #define HEED_WIDE(operation) _mm512_##operation
 #else
-  const auto joined = [&](int x) { return load_fours(row(x), row(x + 4)); };
+  const auto joined = [&](int x) HEED_ALWAYS {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(load_four(row(x))), load_four(row(x + 4)), 1);
+  };
 #define HEED_WIDE(operation) _mm256_##operation
 #endif
   const auto a = joined(0), b = joined(1), c = joined(2), d = joined(3);
@@ -32,29 +46,29 @@ HEED_INLINE FourColumns load_four_columns_of(const Rows& row) {  // row(x): wher
   out.column[2] = Floats(HEED_WIDE(shuffle_ps)(ab_high, cd_high, 0x44));
   out.column[3] = Floats(HEED_WIDE(shuffle_ps)(ab_high, cd_high, 0xEE));
 #undef HEED_WIDE
+#elif HEED_X86_LANES == 4
+  const Floats a = load_four(row(0)), b = load_four(row(1)), c = load_four(row(2)), d = load_four(row(3));
+  const Floats ac_low = xsimd::zip_lo(a, c), ac_high = xsimd::zip_hi(a, c);
+  const Floats bd_low = xsimd::zip_lo(b, d), bd_high = xsimd::zip_hi(b, d);
+  out.column[0] = xsimd::zip_lo(ac_low, bd_low);
+  out.column[1] = xsimd::zip_hi(ac_low, bd_low);
+  out.column[2] = xsimd::zip_lo(ac_high, bd_high);
+  out.column[3] = xsimd::zip_hi(ac_high, bd_high);
 #else
-  if constexpr (kLanes == 4) {
-    const Floats a = load(row(0)), b = load(row(1)), c = load(row(2)), d = load(row(3));
-    const Floats ac_low = xsimd::zip_lo(a, c), ac_high = xsimd::zip_hi(a, c);
-    const Floats bd_low = xsimd::zip_lo(b, d), bd_high = xsimd::zip_hi(b, d);
-    out.column[0] = xsimd::zip_lo(ac_low, bd_low);
-    out.column[1] = xsimd::zip_hi(ac_low, bd_low);
-    out.column[2] = xsimd::zip_lo(ac_high, bd_high);
-    out.column[3] = xsimd::zip_hi(ac_high, bd_high);
-  } else {
-    for (int d = 0; d < 4; ++d) {
-      alignas(64) float lanes[kLanes];
-      for (int x = 0; x < kLanes; ++x) lanes[x] = widen(row(x)[d]);
-      out.column[d] = Floats::load_aligned(lanes);
-    }
+  alignas(64) std::uint32_t words[4][kLanes];
+  for (int x = 0; x < kLanes; ++x) {
+    std::uint32_t four[4];
+    std::memcpy(four, row(x), sizeof four);
+    for (int d = 0; d < 4; ++d) words[d][x] = four[d];
   }
+  for (int d = 0; d < 4; ++d) out.column[d] = xsimd::bitwise_cast<float>(Words::load_aligned(words[d]));
 #endif
   return out;
 }
 
 template <class T>
-HEED_INLINE FourColumns load_four_columns(const T* p, std::int64_t stride) {
-  return load_four_columns_of([&](int x) { return p + x * stride; });
+HEED_INLINE FourWords load_four_words(const T* p, std::int64_t stride) {
+  return load_four_words([&](int x) HEED_ALWAYS { return p + x * stride; });
 }
 
 // Up to N rows, whose first `rows` exist: the last of them stands for the others of its vector.
@@ -67,9 +81,28 @@ struct FewRows {
 #pragma GCC unroll 1
     for (std::int64_t x = 0; x < lanes; ++x) row[x] = p + (x < rows ? x : rows - 1) * stride;
   }
-  HEED_INLINE FourColumns load_four_columns(std::int64_t d, int first = 0) const {
-    return load_four_columns_of([&](int x) { return row[first + x] + d; });
+  HEED_INLINE FourWords load_four_words(std::int64_t d, int first = 0) const {
+    return HEED_ROW::load_four_words([&](int x) HEED_ALWAYS { return row[first + x] + d; });
   }
 };
 
+// Calls each(c, column) for the kColumns<T> columns, in order.
+template <class T, class Each>
+HEED_INLINE void for_each_column(const FourWords& words, const Each& each) {
+  constexpr int K = kPerWord<T>;
+  const auto word = [&](int w) HEED_ALWAYS {
+    Floats column[K];
+    spread(T{}, words.column[w], column);
+#pragma GCC unroll 4
+    for (int i = 0; i < K; ++i) each(w * K + i, column[i]);
+  };
+  if constexpr (K == 1) {
+    word(0), word(1), word(2), word(3);
+  } else {  // a loop, since `each` may be long
+#pragma GCC unroll 1
+    for (int w = 0; w < 4; ++w) word(w);
+  }
+}
+
+}  // namespace
 }  // namespace heed::HEED_ROW
