@@ -140,15 +140,16 @@ void Worker::run_block(std::int64_t begin, std::int64_t end) {
 void Worker::run_rows(std::int64_t r0, std::int32_t rows) {
   const std::int64_t begin = block_.begin(), end = begin + block_.keys();
 
-  // What each row attends. whole: every row all keys of the block. plain: and these fill their panels, so that nothing
-  // needs to be selected. exact: every row all keys of the same span, so that nothing is multiplied that isn't
-  // attended.
+  // What each row attends. whole: every row all keys of the block. exact: every row all keys of the same span, so that
+  // nothing is multiplied that isn't attended.
   bool whole = !masks_ && block_.all_present();
   for (std::int32_t i = 0; i < rows && whole; ++i) {
     whole = row()[r0 + i].keys.begin <= begin && row()[r0 + i].keys.end >= end;
   }
-  const bool plain = whole && block_.keys() % kPanel == 0;
-  if (whole && !plain) attended()[0] = range(0, block_.keys());
+  const Attended all = range(0, block_.keys());
+  if (whole && args_.bias.data != nullptr) {
+    for (std::int32_t i = 0; i < rows; ++i) attended()[i] = all;
+  }
   if (!whole) {
     bool any = false;
     for (std::int32_t i = 0; i < rows; ++i) {
@@ -175,11 +176,16 @@ void Worker::run_rows(std::int64_t r0, std::int32_t rows) {
   compute_scores(r0, rows, whole);
   if (steps_needed()) step_scores(r0, rows, HEED_SCORES_BIASED);
   if (args_.score_callback != nullptr) call_back(r0, rows);
-  if (args_.bias.data != nullptr) exact = set_spans();  // a bias of -inf excludes
+  if (args_.bias.data != nullptr) {  // whose -inf exclude
+    for (std::int32_t i = 0; i < rows && whole; ++i) whole = attended()[i] == all;
+    if (!whole) exact = set_spans();
+  }
   for (std::int32_t i = 0; i < rows; ++i) {
     if (whole || !attended()[i].none()) part_any()[r0 + i] = 1;
   }
 
+  const bool plain = whole && block_.keys() % kPanel == 0;  // nothing needs to be selected
+  if (whole) attended()[0] = all;
   float* alpha = memory_ + at_.alpha;
   table_.softmax_step[f32]({s(0), at_.s_row, rows, block_.panels(), plain ? nullptr : attended()[0].words,
                             whole ? 0 : kAttendedWords, part_m() + r0, memory_ + at_.part_lanes + r0 * kPanel, alpha,

@@ -22,8 +22,7 @@ class Worker {
         at_(run.plan->layout),
         memory_(memory),
         block_(run.problem, run.plan->layout, *run.table, memory),
-        masks_(args_.mask_kind != HEED_NO_MASK || args_.mask_callback != nullptr || args_.bias.data != nullptr ||
-               args_.score_callback != nullptr) {}
+        masks_(args_.mask_kind != HEED_NO_MASK || args_.mask_callback != nullptr || args_.score_callback != nullptr) {}
 
   void run(std::int64_t item);
 

@@ -16,6 +16,9 @@
 namespace heed::HEED_ROW {
 namespace {
 
+// Rows of a bias are short and far apart: the processor does not foresee them.
+constexpr std::int32_t kAhead = 8;
+
 constexpr std::int64_t kExact = std::int64_t{1} << 23;
 
 // |distance - j| for the kLanes keys from j on.
@@ -40,6 +43,7 @@ HEED_INLINE void score_step(const ScoreStep& t) {
   for (std::int32_t r = 0; r < t.rows; ++r) {
     float* s = t.s + r * t.s_row;
     const T* bias = t.bias == nullptr ? nullptr : static_cast<const T*>(t.bias[r]);
+    const T* later = bias == nullptr ? nullptr : static_cast<const T*>(t.bias[r + kAhead < t.rows ? r + kAhead : r]);
     const Floats cap = broadcast(t.softcap);
     const Floats slope = broadcast(t.slope == nullptr ? 0.0f : -t.slope[r]);
     const bool near = t.slope != nullptr && t.distance[r] > -kExact && t.distance[r] < kExact;
@@ -49,6 +53,7 @@ HEED_INLINE void score_step(const ScoreStep& t) {
       if (t.softcap != 0.0f) x = cap * tanh(x / cap);
       if (t.slope != nullptr) x = fma(slope, near ? near_distances(t.distance[r], j) : distances(t.distance[r], j), x);
       if (bias != nullptr) {
+        fetch_ahead(later + j, 0);
         const Floats b = t.keys - j >= kLanes ? load(bias + j) : load_tail(bias + j, t.keys - j);
         const std::uint64_t excluded = (b == broadcast(-kInfinity)).mask();
         t.attended[r * kAttendedWords + j / 64] &= ~(excluded << (j % 64));

@@ -79,6 +79,24 @@ __attribute__((noinline)) void extend_piece(Chains<R, G>& chains, const float* c
   }
 }
 
+// What lies `ahead` of a group's keys: a few lines at each step, which takes 16 bytes of each key, and in the order in
+// which they lie. In that of their use, from key to key, a memory's page would be opened for one line only.
+template <class T>
+struct LinesAhead {
+  const T *line, *row;
+  std::int64_t k_row, D, ahead;
+
+  HEED_INLINE void fetch_step(std::int64_t keys) {
+    if (ahead == 0) return;
+#pragma GCC unroll 1
+    for (std::int64_t x = 0; x < keys; x += 4) {
+      fetch_ahead(line, ahead);
+      line += 64 / sizeof(T);
+      if (line - row >= D) line = row += k_row;
+    }
+  }
+};
+
 // Scores of R rows against the G * kLanes keys at j, of which `keys` exist.
 template <class T, int R, int G>
 __attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int64_t j, std::int64_t keys) {
@@ -92,26 +110,16 @@ __attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int6
     for (int g = 0; g < G; ++g) chains.s[r][g] = broadcast(0.0f);
   }
   std::int64_t d = 0;
+  LinesAhead<T> lines{k, k, t.k_row, t.D, r0 == 0 ? t.ahead : 0};  // once for all rows
   if (keys == G * kLanes) {
-    // Ahead, as many lines as are used here, but in the order in which they lie: that of their use, from key to key,
-    // has a memory's page open for one line only.
-    constexpr int kLine = 64 / static_cast<int>(sizeof(T));
-    const T *line = k, *line_row = k;
     for (; d + kColumns<T> <= t.D; d += kColumns<T>) {
-      if (t.ahead != 0 && r0 == 0) {  // once for all rows
-#pragma GCC unroll 1
-        for (int x = 0; x < G * kLanes / 4; ++x) {
-          fetch_ahead(line, t.ahead);
-          line += kLine;
-          if (line - line_row < t.D) continue;
-          line = line_row += t.k_row;
-        }
-      }
+      lines.fetch_step(G * kLanes);
       extend_groups(chains, q, d, k + d, t.k_row);
     }
   } else if constexpr (G == rest_groups(R, G)) {
     const FewRows<T, G * kLanes> rows(k, t.k_row, keys);
     for (; d + kColumns<T> <= t.D; d += kColumns<T>) {
+      lines.fetch_step(keys);
 #pragma GCC unroll 4
       for (int g = 0; g < G; ++g) {
         if (g * kLanes < keys) extend<T>(chains, g, q, d, rows.load_four_words(d, g * kLanes));
