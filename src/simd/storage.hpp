@@ -126,6 +126,7 @@ HEED_INLINE Floats widen_all(E4M3, Words codes) { return widen_codes<7, 20, 0x3C
 HEED_INLINE Floats widen_all(Brain, Words codes) { return xsimd::bitwise_cast<float>(codes << 16); }
 
 // A word of memory in each lane becomes the numbers that it holds, the first of them in out[0].
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first number is the lowest");
 template <class T>
 inline constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
 
