@@ -262,6 +262,20 @@ TEST_CASE("a broken rule is named, and nothing is written", "[attention][argumen
   }
 }
 
+// A call without anything unusual is looked at as a whole, not rule by rule.
+TEST_CASE("plain calls: results over each other are refused", "[attention][arguments]") {
+  ModelProblem problem = valid();
+  problem.offsets.clear();
+  const std::int64_t row = problem.Lq * problem.Dv, matrix = problem.Hq * row;
+  for (const std::int64_t stride : {row, 3 * row, matrix - 1, matrix}) {
+    Call call(problem, Layout::kHeadsFirst, false);
+    call.args.out.stride_batch = stride;
+    INFO("stride " << stride);
+    CHECK(heed_attention(&call.args, nullptr) == (stride < matrix ? HEED_INVALID_ARGUMENT : HEED_OK));
+    if (stride < matrix) CHECK(call.untouched());
+  }
+}
+
 TEST_CASE("memory that is not aligned is refused, and given back", "[attention][arguments]") {
   Random random(3);
   const ModelProblem problem = plain_coded(random, 40, 200, 8, 8);  // more than the stack holds
