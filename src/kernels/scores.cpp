@@ -6,12 +6,12 @@
 // types), and each column is multiplied by its q'_d for every row. R rows x G groups of kLanes keys are in flight.
 //
 // Registers (8 lanes): R * G accumulators (4 to 8), 4 columns, 4 loads in the making, 1 broadcast: at most 16 with G =
-// 4 for one and two rows, G = 2 for three and four. Bound: one row by the 8 shuffles per 4 x 8 numbers (two ports: 8
-// numbers a cycle) and by latency, which is why G chains run side by side; four rows by the multiply-adds. More rows
+// 4 for one and two rows, G = 2 for three and four. Bound: one row by the 8 shuffles per 4 x 8 words (two ports: 8
+// words a cycle) and by latency, which is why G chains run side by side; four rows by the multiply-adds. More rows
 // than a few are cheaper through pack_keys and tile, with the same bits.
 //
 // Tails: a key that isn't there only fills lanes that aren't stored, and the last one stands for it. Elements behind
-// the last four go through a small zero-filled buffer, so nothing beyond them is read.
+// the last whole 16 bytes go through a small zero-filled buffer, so nothing beyond them is read.
 #include "simd/transpose.hpp"
 
 namespace heed::HEED_ROW {

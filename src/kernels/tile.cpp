@@ -12,8 +12,9 @@
 // cycles to finish, so fewer than 8 accumulators leave the ports waiting: with fewer rows more panels go side by side
 // (kShapes).
 //
-// Order: panels outside, rows inside. A panel of B (16 columns x 128 k = 8 KiB) then stays in the first-level cache
-// while the rows' A passes by; the other way round B would be read from the second level once per 6 rows.
+// Order: panels outside, rows inside. A panel of B (16 columns x 128 k = 8 KiB; with 16 lanes four of them) then stays
+// in the first-level cache while the rows' A passes by; the other way round B would be read from the second level once
+// per 6 rows.
 //
 // Excluded keys: the rows of one register tile may need different keys; the tile runs over their union. Where keys are
 // columns, what is computed too much is never read. Where keys are steps of depth, A is +0 and B finite there, so the

@@ -258,7 +258,7 @@ HEED_INLINE void store(Half* p, Floats value) {
 }
 #endif
 
-// An fp8 number in the upper byte of each half-word becomes one that the instruction knows, a kFactor-th of it.
+// An fp8 number in the upper byte of each half-word becomes one that the instruction knows: itself, or a 256th.
 template <class V>
 HEED_INLINE V halves_of(E5M2, V upper_bytes) {
   return upper_bytes;
