@@ -17,8 +17,10 @@
 namespace heed::HEED_ROW {
 namespace {
 
-// Groups in flight: with 8 lanes 32 keys for one and two rows, 16 for three and four.
+// Groups in flight: with 8 lanes 32 keys for one and two rows, 16 for three and four. The emulated row, whose every
+// loop takes seconds to compile, has some of it only.
 constexpr int kManyGroups = kEmulated ? 2 : 4, kFewGroups = kEmulated ? 1 : 2;
+constexpr int kMostRows = kEmulated ? 2 : 4;
 
 // The keys behind the last G groups: one row takes them at once, because a group alone waits for its chain (17 keys, D
 // = 64: a fifth of the call); more rows have chains enough.
@@ -166,13 +168,13 @@ HEED_INLINE void rows(const Scores& t, std::int64_t r) {
 template <class T>
 HEED_INLINE void scores(const Scores& t) {
   std::int64_t r = 0;
-  for (; r + 4 <= t.rows; r += 4) rows<T, 4, kFewGroups>(t, r);
+  for (; r + kMostRows <= t.rows; r += kMostRows) rows<T, kMostRows, kFewGroups>(t, r);
   switch (t.rows - r) {
     case 3:
-      rows<T, 3, kFewGroups>(t, r);
+      if constexpr (kMostRows > 3) rows<T, 3, kFewGroups>(t, r);
       break;
     case 2:
-      rows<T, 2, kManyGroups>(t, r);
+      if constexpr (kMostRows > 2) rows<T, 2, kManyGroups>(t, r);
       break;
     case 1:
       rows<T, 1, kManyGroups>(t, r);
