@@ -33,6 +33,5 @@ test_flags_of() {
     -Dtools=disabled -Dexamples=disabled -Dc_args="$words" -Dcpp_args="$words" -Dc_link_args="$link_words" \
     -Dcpp_link_args="$link_words"
   only=
-  run_tests "$built" "flags-$label" golden loading install 'symbols of avx512' 'symbols of avx2' 'symbols of sse2' 'symbols of scalar' \
-    'no AVX outside the rows'
+  run_tests "$built" "flags-$label" --suite flags
 }
