@@ -39,7 +39,8 @@ struct Engine {
   // Whatever a call could have written.
   std::string written() {
     std::string all = p.take() + a.bytes() + b.bytes() + to.bytes();
-    all.append(workspace, sizeof workspace).append(room, sizeof room).append(spare, sizeof spare);
+    all.append(room, sizeof room).append(spare, sizeof spare);
+    if (run == nullptr) all.append(workspace, sizeof workspace);  // a run's members lie there, and gaps between them
     all.append(reinterpret_cast<const char*>(&unmade), sizeof unmade);
     all.append(reinterpret_cast<const char*>(&bound.k), sizeof bound - offsetof(heed_attention_args, k));
     return all + std::to_string(fork) + (run == nullptr ? "" : "run") + (other == nullptr ? "" : "cache");

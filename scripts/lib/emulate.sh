@@ -52,8 +52,10 @@ test_valgrind() {
   HEED_ISA=$(valgrind --quiet build/test-gcc/tests/runnable_rows | head -n 1) HEED_TEST_PROBLEMS=1/50
   export HEED_ISA HEED_TEST_PROBLEMS
   wrapped=valgrind
-  run_tests build/test-gcc valgrind --suite programs --no-suite native --timeout-multiplier 20 \
-    --wrapper 'valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite'
+  valgrind='valgrind --quiet --error-exitcode=9'
+  run_tests build/test-gcc valgrind --suite programs --no-suite native --no-suite forking --timeout-multiplier 20 \
+    --wrapper "$valgrind --leak-check=full --errors-for-leak-kinds=definite"
+  run_tests build/test-gcc valgrind-forking --suite forking --timeout-multiplier 20 --wrapper "$valgrind"
   wrapped=
   unset HEED_ISA HEED_TEST_PROBLEMS
 }
