@@ -66,9 +66,17 @@ HEED_INLINE FourWords load_four_words(const Rows& row) {
   return out;
 }
 
+// Every fourth row's address is made anew: 15 multiples of the stride would not fit into the registers for integers,
+// and GCC 12 would keep them in those of the vectors.
 template <class T>
 HEED_INLINE FourWords load_four_words(const T* p, std::int64_t stride) {
-  return load_four_words([&](int x) HEED_ALWAYS { return p + x * stride; });
+  const T* fourth[kLanes / 4];
+#pragma GCC unroll 4
+  for (int i = 0; i < kLanes / 4; ++i) {
+    fourth[i] = p + 4 * i * stride;
+    if constexpr (HEED_X86_LANES == 16) asm("" : "+r"(fourth[i]));
+  }
+  return load_four_words([&](int x) HEED_ALWAYS { return fourth[x / 4] + x % 4 * stride; });
 }
 
 // Up to N rows, whose first `rows` exist: the last of them stands for the others of its vector.
@@ -79,7 +87,10 @@ struct FewRows {
   HEED_INLINE FewRows(const T* p, std::int64_t stride, std::int64_t rows) {
     const std::int64_t lanes = (rows + kLanes - 1) / kLanes * kLanes;
 #pragma GCC unroll 1
-    for (std::int64_t x = 0; x < lanes; ++x) row[x] = p + (x < rows ? x : rows - 1) * stride;
+    for (std::int64_t x = 0; x < lanes; ++x) {
+      row[x] = p + (x < rows ? x : rows - 1) * stride;
+      asm("" : : : "memory");  // not vectorised: it is no work, but much code
+    }
   }
   HEED_INLINE FourWords load_four_words(std::int64_t d, int first = 0) const {
     return HEED_ROW::load_four_words([&](int x) HEED_ALWAYS { return row[first + x] + d; });
