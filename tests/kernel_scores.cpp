@@ -13,12 +13,13 @@ void check_scores(Random& random, std::int64_t rows, std::int64_t D, Kind kind, 
   const std::int64_t q_row = D + random.between(0, 3), k_row = D + random.between(0, 5);
   const std::int64_t s_row = keys + random.between(0, 7);
   const Numbers q = random.numbers(kind, rows * D);
+  const Ahead ahead = random_ahead(random);
   check_everywhere(
       describe("type rows keys D kind", k.type, rows, keys, D, kind),
       [&](const Table& row, Arena& arena) {
         float* s = arena.output(rows, keys, s_row);
-        row.scores[k.type](
-            {arena.input(q, rows, D, q_row), q_row, arena.input(k, keys, D, k_row), k_row, s, s_row, rows, keys, D});
+        row.scores[k.type]({arena.input(q, rows, D, q_row), q_row, arena.input(k, keys, D, k_row), k_row, s, s_row,
+                            rows, keys, D, ahead});
         return arena.results();
       },
       [&](const Numbers& got) -> std::string {
@@ -60,11 +61,12 @@ void check_scores(heed_type type) {
 void check_pack_keys(Random& random, std::int64_t D, const Stored& k) {
   const std::int64_t keys = static_cast<std::int64_t>(k.values.size()) / D;
   const std::int64_t k_row = D + random.between(0, 5), panels = (keys + kPanel - 1) / kPanel;
+  const Ahead ahead = random_ahead(random);
   check_everywhere(
       describe("type keys D", k.type, keys, D),
       [&](const Table& row, Arena& arena) {
         float* out = arena.output(panels * D * kPanel);
-        row.pack_keys[k.type](arena.input(k, keys, D, k_row), k_row, keys, D, out);
+        row.pack_keys[k.type](arena.input(k, keys, D, k_row), k_row, keys, D, out, ahead);
         return arena.results();
       },
       [&](const Numbers& got) {

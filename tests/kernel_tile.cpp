@@ -45,6 +45,7 @@ void check_tile(Random& random, const Problem& p, const Stored& given = Stored(H
       if (k < low || k >= high) a[at(r * p.depth + k)] = 0.0f;
     }
   }
+  const Ahead ahead = random_ahead(random);
   const auto needed = [&](std::int64_t r, std::int64_t x) {
     return p.ranges != Ranges::kColumns || (x >= begin[at(r)] && x < end[at(r)]);
   };
@@ -69,6 +70,7 @@ void check_tile(Random& random, const Problem& p, const Stored& given = Stored(H
         t.begin = p.ranges == Ranges::kNone ? nullptr : arena.input(begin);
         t.end = p.ranges == Ranges::kNone ? nullptr : arena.input(end);
         t.keys_are_columns = p.ranges == Ranges::kColumns;
+        t.ahead = ahead;
         row.tile[p.type](t);
         Numbers results = arena.results();
         for (std::int64_t r = 0; r < p.rows; ++r) {

@@ -52,7 +52,7 @@ class Writer {
                   (head * shape.page_size + slot - lane) * shape.D * bytes;
     if (lane == 0 && shape.k_type != HEED_INT8) {  // a new panel: transposed as a whole, lanes without a key +0
       float* out = shape.k_type == HEED_F32 ? reinterpret_cast<float*>(panel) : rows_;
-      table_.pack_keys[from.type](row(from, head, first), from.stride_token, tokens, shape.D, out);
+      table_.pack_keys[from.type](row(from, head, first), from.stride_token, tokens, shape.D, out, {});
       if (out == rows_) table_.narrow[shape.k_type](rows_, panel, shape.D * kPanel);
       return;
     }

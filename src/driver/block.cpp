@@ -9,10 +9,19 @@ namespace {
 
 using dispatch::f32;
 
-// In bytes; 0 if either isn't there.
-std::int64_t distance(const void* from, const void* to) {
-  if (from == nullptr || to == nullptr) return 0;
-  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from));
+// Unsigned: the stride of a single row may be any number.
+std::uint64_t product(std::int64_t a, std::int64_t b) {
+  return static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b);
+}
+
+Ahead rows_ahead(const char* data, std::int64_t stride, std::int64_t columns, heed_type type, std::int64_t rows) {
+  return {data, static_cast<std::int64_t>(product(stride, element_bytes(type))), columns * element_bytes(type), rows};
+}
+
+Ahead rows_of(const Ahead& ahead, std::int64_t first, std::int64_t rows) {
+  if (ahead.data == nullptr) return ahead;
+  const auto at = reinterpret_cast<std::uintptr_t>(ahead.data) + product(first, ahead.stride);
+  return {reinterpret_cast<const void*>(at), ahead.stride, ahead.bytes, rows};
 }
 
 }  // namespace
@@ -67,7 +76,7 @@ void Block::load_pieces(const Sequence& sequence, std::int64_t kv_head) {
     piece.first = j;
     piece.keys = static_cast<std::int32_t>(least(args_.page_size - within, keys_count_ - j));
     piece.k = piece.v = nullptr;
-    piece.next_keys_ahead = 0;
+    piece.next_keys = nullptr;
     if (page < 0) {
       exclude(j, j + piece.keys);
     } else {
@@ -121,7 +130,8 @@ void Block::load(const Sequence& sequence, std::int64_t kv_head, std::int64_t be
   finite_known_ = tail_packed_ = false;
   all_present_ = true;
   present_ = range(0, keys_count_);
-  values_ahead_ = next_keys_ahead_ = 0;
+  values_ahead_ = next_keys_ahead_ = {};
+  fetches_ = false;
   piece_count_ = 0;
   if (in_pieces(sequence)) {
     load_pieces(sequence, kv_head);
@@ -133,7 +143,7 @@ void Block::load(const Sequence& sequence, std::int64_t kv_head, std::int64_t be
   if (problem_.scores == nullptr) {
     keys_ = locate(args_.k, sequence, kv_head, args_.D, memory_ + at_.gathered_keys);
     if (args_.k.type == HEED_INT8) load_scales(args_.k_scales, sequence, kv_head, memory_ + at_.k_scale);
-    if (pack) table_.pack_keys[keys_.type](keys_.data, keys_.row, keys_count_, args_.D, memory_ + at_.keys);
+    if (pack) table_.pack_keys[keys_.type](keys_.data, keys_.row, keys_count_, args_.D, memory_ + at_.keys, {});
   }
   values_ = locate(args_.v, sequence, kv_head, args_.Dv, memory_ + at_.gathered_values);
   if (args_.v.type == HEED_INT8) load_scales(args_.v_scales, sequence, kv_head, memory_ + at_.v_scale);
@@ -144,28 +154,46 @@ void Block::load(const Sequence& sequence, std::int64_t kv_head, std::int64_t be
   }
 }
 
-void Block::fetch_ahead(const Sequence& sequence, std::int64_t kv_head) {
+bool Block::fetch_ahead(const Sequence& sequence, std::int64_t kv_head) {
   // What fits into the second-level cache may be there already, and asking for it costs up to a tenth.
   constexpr std::int64_t kNearBytes = std::int64_t{1} << 20;
   const std::int64_t key_bytes = args_.D * element_bytes(args_.k.type) + args_.Dv * element_bytes(args_.v.type);
-  if (sequence.keys <= kNearBytes / key_bytes) return;
+  if (sequence.keys <= kNearBytes / key_bytes / args_.Hkv / args_.B) return false;
 
-  const char *keys = keys_.data, *values = values_.data;
+  const std::int64_t next = begin_ + kBlock;
+  fetches_ = true;
   for (int n = 0; n < piece_count_; ++n) {  // whose next keys are in a page of their own
     Piece& piece = pieces_[n];
-    const std::int64_t key = begin_ + kBlock + piece.first;
-    const std::int64_t slot = sequence.begin + key, page = key < sequence.keys ? problem_.page_of(sequence, slot) : -1;
-    if (page >= 0) {
-      piece.next_keys_ahead = distance(piece.v, in_page(args_.k, key_step(), page, kv_head, slot % args_.page_size));
-    }
-    if (piece.k != nullptr) keys = piece.k;
-    if (piece.k != nullptr) values = piece.v;
+    const std::int64_t key = next + piece.first, slot = sequence.begin + key;
+    const std::int64_t page = key < sequence.keys ? problem_.page_of(sequence, slot) : -1;
+    if (page >= 0) piece.next_keys = in_page(args_.k, key_step(), page, kv_head, slot % args_.page_size);
   }
-  values_ahead_ = distance(keys, values);
-  if (piece_count_ > 0 || begin_ + kBlock >= sequence.keys) return;
+  if (piece_count_ == 0) {
+    values_ahead_ = rows_ahead(values_.data, values_.row, args_.Dv, values_.type, keys_count_);
+    if (next < sequence.keys) fetch_keys(sequence, kv_head, sequence.begin + next);
+  }
+  return true;
+}
+
+Ahead Block::ahead_of_scores(const Piece& piece) const {
+  if (!fetches_) return {};
+  if (args_.kv_panels == 0) return rows_ahead(piece.v, args_.v.stride_token, args_.Dv, args_.v.type, piece.keys);
+  const std::int64_t step = kPanel * element_bytes(args_.v.type);
+  return {piece.v, args_.page_size * step, piece.keys * step, at_.o_row / kPanel};
+}
+
+Ahead Block::ahead_of_values(const Piece& piece) const {
+  return rows_ahead(piece.next_keys, key_step(), args_.D, args_.k.type, piece.keys);
+}
+
+void Block::fetch_first_keys(const Sequence& sequence, std::int64_t kv_head) {
+  if (piece_count_ == 0 && sequence.keys > 0) fetch_keys(sequence, kv_head, sequence.begin);
+}
+
+void Block::fetch_keys(const Sequence& sequence, std::int64_t kv_head, std::int64_t slot) {
   std::int64_t run = 0;
-  next_keys_ahead_ =
-      distance(values, problem_.slot(args_.k, sequence, kv_head, sequence.begin + begin_ + kBlock, &run));
+  const char* keys = problem_.slot(args_.k, sequence, kv_head, slot, &run);
+  next_keys_ahead_ = rows_ahead(keys, args_.k.stride_token, args_.D, args_.k.type, least(run, kBlock));
 }
 
 // The spans of a tile's rows, as the part sees them that has `keys` keys from `first` on.
@@ -197,17 +225,19 @@ void Block::scores(const float* q, std::int64_t q_row, std::int32_t rows, const 
             nullptr,
             begin,
             end,
-            true,
-            values_ahead_};
+            true};
   if (packed_) {
-    tile.ahead = 0;
     table_.tile[f32](tile);
     return;
   }
-  if (piece_count_ == 0) return score_rows(keys_.data, keys_.row, 0, keys_count_, tile);
+  if (piece_count_ == 0) {
+    tile.ahead = values_ahead_;
+    return score_rows(keys_.data, keys_.row, 0, keys_count_, tile);
+  }
   for (int n = 0; n < piece_count_; ++n) {
     const Piece& piece = pieces_[n];
     if (piece.k == nullptr) continue;
+    tile.ahead = ahead_of_scores(piece);
     if (args_.kv_panels == 0) {
       score_rows(piece.k, args_.k.stride_token, piece.first, piece.keys, tile);
       continue;
@@ -229,16 +259,19 @@ void Block::score_rows(const char* k, std::int64_t k_row, std::int32_t first, st
         {tile.a, tile.a_row, k, k_row, tile.c + first, tile.c_row, tile.rows, keys, args_.D, tile.ahead});
     return;
   }
+  // What is fetched ahead is dealt out by time: packing takes about as long as so many rows' scores.
+  constexpr std::int64_t kRowsLikePacking = 4;
   float* packed = memory_ + at_.keys;
   for (std::int64_t j = 0; j < keys; j += kPackedAtOnce) {
     const std::int64_t count = least(kPackedAtOnce, keys - j);
     const char* here = k + j * k_row * element_bytes(args_.k.type);
-    table_.pack_keys[args_.k.type](here, k_row, count, args_.D, packed);
+    const std::int64_t during_packing = count * kRowsLikePacking / (kRowsLikePacking + tile.rows);
+    table_.pack_keys[args_.k.type](here, k_row, count, args_.D, packed, rows_of(tile.ahead, j, during_packing));
     Tile part = tile;
     part.b = packed;
     part.c += first + j;
     part.panels = static_cast<std::int32_t>((count + kPanel - 1) / kPanel);
-    if (tile.ahead != 0) part.ahead += distance(packed, here);
+    part.ahead = rows_of(tile.ahead, j + during_packing, count - during_packing);
     set_spans(tile, first + static_cast<std::int32_t>(j), part.panels * kPanel, part);
     table_.tile[f32](part);
   }
@@ -259,7 +292,7 @@ void Block::run_pieces(const Tile& tile, std::int32_t first) {
     part.panels = static_cast<std::int32_t>(at_.o_row / kPanel);
     part.depth = end - begin;
     set_spans(tile, begin - first, part.depth, part);
-    part.ahead = piece.next_keys_ahead;
+    part.ahead = ahead_of_values(piece);
     table_.tile[args_.v.type](part);
   }
 }
@@ -283,7 +316,7 @@ void Block::run_tile(Tile& tile, std::int32_t first) {
     tile.b_row = values_.row;
     tile.b_panel = kPanel;
     tile.panels = static_cast<std::int32_t>(whole);
-    tile.ahead = next_keys_ahead_;
+    tile.ahead = rows_of(next_keys_ahead_, first, least(tile.depth, next_keys_ahead_.rows - first));
     table_.tile[values_.type](tile);
   }
   if (whole * kPanel == args_.Dv) return;
@@ -297,7 +330,7 @@ void Block::run_tile(Tile& tile, std::int32_t first) {
   tile.b_panel = 0;
   tile.c += whole * kPanel;
   tile.panels = 1;
-  tile.ahead = 0;
+  tile.ahead = {};
   table_.tile[f32](tile);
 }
 

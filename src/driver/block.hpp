@@ -19,8 +19,11 @@ class Block {
   void load(const Sequence& sequence, std::int64_t kv_head, std::int64_t begin, std::int64_t end, bool pack);
 
   // For few rows, to which memory is far: the block's values are fetched while its scores are computed, and the next
-  // block's keys while its values are added.
-  void fetch_ahead(const Sequence& sequence, std::int64_t kv_head);
+  // block's keys while its values are added. False: memory is near.
+  bool fetch_ahead(const Sequence& sequence, std::int64_t kv_head);
+
+  // Where this block is the last: the first keys of what comes next.
+  void fetch_first_keys(const Sequence& sequence, std::int64_t kv_head);
 
   std::int64_t begin() const { return begin_; }
   std::int32_t keys() const { return keys_count_; }
@@ -55,8 +58,8 @@ class Block {
   // the block.
   struct Piece {
     std::int32_t first, keys;
-    const char *k, *v;             // null: the page isn't there
-    std::int64_t next_keys_ahead;  // as in Tile, from v
+    const char *k, *v;      // null: the page isn't there
+    const char* next_keys;  // null: not to be fetched
   };
   static constexpr int kMostPieces = kBlock / kPanel + 1;  // a block may begin within a page
 
@@ -72,6 +75,9 @@ class Block {
   bool in_pieces(const Sequence& sequence) const;
   void set_spans(const Tile& tile, std::int32_t first, std::int32_t keys, Tile& part) const;
   void load_pieces(const Sequence& sequence, std::int64_t kv_head);
+  void fetch_keys(const Sequence& sequence, std::int64_t kv_head, std::int64_t slot);
+  Ahead ahead_of_scores(const Piece& piece) const;
+  Ahead ahead_of_values(const Piece& piece) const;
   void score_rows(const char* k, std::int64_t k_row, std::int32_t first, std::int64_t keys, const Tile& tile) const;
   void widen_panels();
   void run_tile(Tile& tile, std::int32_t first);  // sets what is said of B, and changes C
@@ -98,8 +104,9 @@ class Block {
   Attended present_{};
   Source keys_{}, values_{};  // row-major ones
   Piece pieces_[kMostPieces];
-  std::int64_t values_ahead_ = 0, next_keys_ahead_ = 0;  // as in Tile
-  int piece_count_ = 0;                                  // 0: row-major, in one place
+  int piece_count_ = 0;   // 0: row-major, in one place
+  bool fetches_ = false;  // pieces ahead
+  Ahead values_ahead_, next_keys_ahead_;
 };
 
 }  // namespace heed

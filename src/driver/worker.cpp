@@ -16,6 +16,7 @@ std::size_t float_bytes(std::int64_t floats) { return static_cast<std::size_t>(f
 }  // namespace
 
 void Worker::run(std::int64_t index) {
+  index_ = index;
   set_item(run_.schedule.item(problem_, index));
   load_queries();
   const std::int64_t parts = item_.parts;
@@ -130,11 +131,19 @@ void Worker::run_block(std::int64_t begin, std::int64_t end) {
     if (!any) continue;
     if (!loaded) {
       block_.load(sequence_, item_.kv_head, begin, end, rows_ > plan_.in_place);
-      if (rows_ <= plan_.in_place && problem_.scores == nullptr) block_.fetch_ahead(sequence_, item_.kv_head);
+      const bool in_place = rows_ <= plan_.in_place && problem_.scores == nullptr;
+      if (in_place && block_.fetch_ahead(sequence_, item_.kv_head) && end == sequence_.keys) fetch_next_item();
     }
     loaded = true;
     run_rows(r, static_cast<std::int32_t>(rows));
   }
+}
+
+// A single thread takes the items in order. A window may begin anywhere.
+void Worker::fetch_next_item() {
+  if (plan_.shape.threads > 1 || index_ + 1 >= run_.schedule.items || args_.has_window != 0) return;
+  const Item next = run_.schedule.item(problem_, index_ + 1);
+  block_.fetch_first_keys(next.b == item_.b ? sequence_ : problem_.sequence(next.b), next.kv_head);
 }
 
 void Worker::run_rows(std::int64_t r0, std::int32_t rows) {

@@ -35,6 +35,7 @@ class Worker {
   void load_start();
   void run_split(std::int64_t begin, std::int64_t end);
   void run_block(std::int64_t begin, std::int64_t end);
+  void fetch_next_item();
   void run_rows(std::int64_t r0, std::int32_t rows);
   void compute_scores(std::int64_t r0, std::int32_t rows, bool all);  // all: no row needs less than the block
   void step_scores(std::int64_t r0, std::int32_t rows, heed_inspect until);
@@ -89,6 +90,7 @@ class Worker {
   Block block_;
   const bool masks_;  // more than ranges decides or asks which keys are attended
 
+  std::int64_t index_ = 0;
   Item item_{};
   Sequence sequence_{};
   bool sequence_known_ = false;

@@ -117,7 +117,7 @@ HEED_INLINE void finish_row(const FewKeys& t, const Query& query, const float* s
 
 void few_keys_f32(const FewKeys& t) {
   alignas(64) float keys[kFewKeysD * kPanel], tail[kPanel * kLanes], s[kRows][kPanel];
-  pack_keys_f32(t.k, t.k_row, t.keys, t.D, keys);
+  pack_keys_f32(t.k, t.k_row, t.keys, t.D, keys, {});
   const std::int64_t columns = t.Dv % kLanes;
   for (std::int64_t j = 0; j < t.keys && columns > 0; ++j) {
     load_tail(t.v + j * t.v_row + t.Dv - columns, columns).store_aligned(tail + j * kLanes);

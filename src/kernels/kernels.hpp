@@ -8,6 +8,13 @@
 
 namespace heed {
 
+// What is needed next, for a kernel to fetch while it works: rows of `bytes` bytes, `stride` bytes apart. A hint: what
+// lies there is never looked at.
+struct Ahead {
+  const void* data = nullptr;  // null: nothing
+  std::int64_t stride = 0, bytes = 0, rows = 0;
+};
+
 // C[rows x 16 panels] (+)= A[rows x depth] . B[depth x 16 panels], every element one chain of fused multiply-adds over
 // k. Element (k, 16 p + x) of B is b[p * b_panel + k * b_row + x].
 struct Tile {
@@ -31,9 +38,7 @@ struct Tile {
   const std::int32_t *begin, *end;
   bool keys_are_columns;
 
-  // Bytes from B to data of the same form that are needed next, and fetched on the way; 0: none. A hint: what lies
-  // there is never looked at.
-  std::int64_t ahead = 0;
+  Ahead ahead = {};
 };
 
 // Scores of a few rows against row-major keys: s[r][j] = chain over d of q[r][d] * k[j][d].
@@ -45,7 +50,7 @@ struct Scores {
   float* s;
   std::int64_t s_row;
   std::int64_t rows, keys, D;
-  std::int64_t ahead = 0;  // as in Tile, from k
+  Ahead ahead = {};
 };
 
 // Step 3, and the scale of int8 keys, on a tile of scores. Each part that is off costs nothing.
@@ -100,7 +105,8 @@ using narrow = void(const float* x, void* out, std::int64_t n);
 using scores = void(const Scores&);
 
 // Panels of 16 keys, transposed: out[(j / 16) * D * 16 + d * 16 + j % 16] = k[j][d]; the last panel is filled with +0.
-using pack_keys = void(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out);
+using pack_keys = void(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out,
+                       const Ahead& ahead);
 
 // Panels of 16 columns: out[(d / 16) * out_panel + j * 16 + d % 16] = v[j][d], filled with +0. True if every v is
 // finite.

@@ -31,11 +31,10 @@ HEED_INLINE Floats distances(std::int64_t distance, std::int32_t j) {
   return Floats::load_aligned(lanes);
 }
 
-// The same where every number on the way is exact.
-HEED_INLINE Floats near_distances(std::int64_t distance, std::int32_t j) {
+// Where every number on the way is exact: distance - j for the first kLanes keys, to be counted down.
+HEED_INLINE Floats near_distances(std::int64_t distance) {
   alignas(64) static constexpr float kIota[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  const Floats d = broadcast(static_cast<float>(distance - j)) - Floats::load_aligned(kIota);
-  return select(d < broadcast(0.0f), negated(d), d);
+  return broadcast(static_cast<float>(distance)) - Floats::load_aligned(kIota);
 }
 
 template <class T>
@@ -47,13 +46,15 @@ HEED_INLINE void score_step(const ScoreStep& t) {
     const Floats cap = broadcast(t.softcap);
     const Floats slope = broadcast(t.slope == nullptr ? 0.0f : -t.slope[r]);
     const bool near = t.slope != nullptr && t.distance[r] > -kExact && t.distance[r] < kExact;
+    Floats away = near_distances(near ? t.distance[r] : 0);
     for (std::int32_t j = 0; j < t.keys; j += kLanes) {
       Floats x = load(s + j);
       if (t.k_scale != nullptr) x = x * load(t.k_scale + j);
       if (t.softcap != 0.0f) x = cap * tanh(x / cap);
-      if (t.slope != nullptr) x = fma(slope, near ? near_distances(t.distance[r], j) : distances(t.distance[r], j), x);
+      if (t.slope != nullptr) x = fma(slope, near ? xsimd::abs(away) : distances(t.distance[r], j), x);
+      away = away - broadcast(static_cast<float>(kLanes));
       if (bias != nullptr) {
-        fetch_ahead(later + j, 0);
+        HEED_FETCH(later + j);
         const Floats b = t.keys - j >= kLanes ? load(bias + j) : load_tail(bias + j, t.keys - j);
         const std::uint64_t excluded = (b == broadcast(-kInfinity)).mask();
         t.attended[r * kAttendedWords + j / 64] &= ~(excluded << (j % 64));

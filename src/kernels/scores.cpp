@@ -12,6 +12,7 @@
 //
 // Tails: a key that isn't there only fills lanes that aren't stored, and the last one stands for it. Elements behind
 // the last whole 16 bytes go through a small zero-filled buffer, so nothing beyond them is read.
+#include "simd/ahead.hpp"
 #include "simd/transpose.hpp"
 
 namespace heed::HEED_ROW {
@@ -81,27 +82,10 @@ __attribute__((noinline)) void extend_piece(Chains<R, G>& chains, const float* c
   }
 }
 
-// What lies `ahead` of a group's keys: a few lines at each step, which takes 16 bytes of each key, and in the order in
-// which they lie. In that of their use, from key to key, a memory's page would be opened for one line only.
-template <class T>
-struct LinesAhead {
-  const T *line, *row;
-  std::int64_t k_row, D, ahead;
-
-  HEED_INLINE void fetch_step(std::int64_t keys) {
-    if (ahead == 0) return;
-#pragma GCC unroll 1
-    for (std::int64_t x = 0; x < keys; x += 4) {
-      fetch_ahead(line, ahead);
-      line += 64 / sizeof(T);
-      if (line - row >= D) line = row += k_row;
-    }
-  }
-};
-
 // Scores of R rows against the G * kLanes keys at j, of which `keys` exist.
 template <class T, int R, int G>
-__attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int64_t j, std::int64_t keys) {
+__attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int64_t j, std::int64_t keys,
+                                     LinesAhead& lines) {
   const T* k = static_cast<const T*>(t.k) + j * t.k_row;
   const float* q[R];
   Chains<R, G> chains;
@@ -111,17 +95,17 @@ __attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int6
 #pragma GCC unroll 4
     for (int g = 0; g < G; ++g) chains.s[r][g] = broadcast(0.0f);
   }
+  lines.set_step(keys, 1);
   std::int64_t d = 0;
-  LinesAhead<T> lines{k, k, t.k_row, t.D, r0 == 0 ? t.ahead : 0};  // once for all rows
   if (keys == G * kLanes) {
     for (; d + kColumns<T> <= t.D; d += kColumns<T>) {
-      lines.fetch_step(G * kLanes);
+      if (lines.any()) lines.fetch();
       extend_groups(chains, q, d, k + d, t.k_row);
     }
   } else if constexpr (G == rest_groups(R, G)) {
     const FewRows<T, G * kLanes> rows(k, t.k_row, keys);
     for (; d + kColumns<T> <= t.D; d += kColumns<T>) {
-      lines.fetch_step(keys);
+      if (lines.any()) lines.fetch();
 #pragma GCC unroll 4
       for (int g = 0; g < G; ++g) {
         if (g * kLanes < keys) extend<T>(chains, g, q, d, rows.load_four_words(d, g * kLanes));
@@ -156,28 +140,29 @@ __attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int6
 }
 
 template <class T, int R, int G>
-HEED_INLINE void rows(const Scores& t, std::int64_t r) {
+HEED_INLINE void rows(const Scores& t, std::int64_t r, LinesAhead& lines) {
   std::int64_t j = 0;
-  for (; j + G * kLanes <= t.keys; j += G * kLanes) group<T, R, G>(t, r, j, G * kLanes);
+  for (; j + G * kLanes <= t.keys; j += G * kLanes) group<T, R, G>(t, r, j, G * kLanes, lines);
   constexpr int kRest = rest_groups(R, G);
   for (; j < t.keys; j += kRest * kLanes) {
-    group<T, R, kRest>(t, r, j, t.keys - j < kRest * kLanes ? t.keys - j : kRest * kLanes);
+    group<T, R, kRest>(t, r, j, t.keys - j < kRest * kLanes ? t.keys - j : kRest * kLanes, lines);
   }
 }
 
 template <class T>
 HEED_INLINE void scores(const Scores& t) {
+  LinesAhead lines(t.ahead, t.keys * (t.D / kColumns<T>));
   std::int64_t r = 0;
-  for (; r + kMostRows <= t.rows; r += kMostRows) rows<T, kMostRows, kFewGroups>(t, r);
+  for (; r + kMostRows <= t.rows; r += kMostRows) rows<T, kMostRows, kFewGroups>(t, r, lines);
   switch (t.rows - r) {
     case 3:
-      if constexpr (kMostRows > 3) rows<T, 3, kFewGroups>(t, r);
+      if constexpr (kMostRows > 3) rows<T, 3, kFewGroups>(t, r, lines);
       break;
     case 2:
-      if constexpr (kMostRows > 2) rows<T, 2, kManyGroups>(t, r);
+      if constexpr (kMostRows > 2) rows<T, 2, kManyGroups>(t, r, lines);
       break;
     case 1:
-      rows<T, 1, kManyGroups>(t, r);
+      rows<T, 1, kManyGroups>(t, r, lines);
       break;
     default:
       break;

@@ -20,6 +20,7 @@
 // columns, what is computed too much is never read. Where keys are steps of depth, A is +0 and B finite there, so the
 // chains keep their bits (a chain may turn -0 into +0, which no result shows). Tails: none, panels are whole; C and B
 // are the caller's padded buffers, or B is row-major with whole panels.
+#include "simd/ahead.hpp"
 #include "simd/storage.hpp"
 
 namespace heed::HEED_ROW {
@@ -27,16 +28,20 @@ namespace {
 
 // THE TABLE of tile shapes: how many rows a register tile has, and how many panels of 16 columns it takes beside each
 // other for 1 ... rows of them. Accumulators = rows * panels * vectors per panel, and beside them the loads of B and
-// one broadcast.
+// one broadcast. even: what doesn't fill whole tiles is dealt out, 8 rows as twice 4, because 6 and 2 would leave the
+// ports waiting for the 2; else the last tile takes the rest.
 struct Shape {
-  int lanes, registers, rows, panels[7];
+  int lanes, registers, rows;
+  bool even;
+  int panels[7];
 };
 constexpr Shape kShapes[] = {
-    {4, 16, 2, {0, 2, 1}},               // 4 vectors per panel
-    {8, 16, 6, {0, 4, 2, 2, 1, 1, 1}},   // 2 vectors per panel
-    {16, 32, 6, {0, 4, 4, 4, 4, 4, 4}},  // 1 vector per panel
+    {4, 16, 2, false, {0, 2, 1}},              // 4 vectors per panel
+    {8, 16, 6, false, {0, 4, 2, 2, 1, 1, 1}},  // 2 vectors per panel
+    {16, 32, 6, true, {0, 4, 4, 4, 4, 2, 4}},  // 1 vector per panel
 };
-constexpr Shape kEmulatedShape{16, 16, 2, {0, 2, 1}};  // for tests only: few shapes, each takes seconds to compile
+// For tests only: few shapes, each takes seconds to compile.
+constexpr Shape kEmulatedShape{16, 16, 2, true, {0, 2, 1}};
 consteval Shape shape_of(int lanes) {
   if (kEmulated) return kEmulatedShape;
   for (const Shape& shape : kShapes) {
@@ -61,12 +66,10 @@ HEED_INLINE Union keys_of(const Tile& t, std::int32_t r0, int rows, std::int32_t
   return u;
 }
 
-// What is fetched ahead is fetched for so many steps of k at a time: few enough for the processor's queue of misses.
-constexpr int kSteps = 4;
-
 // R rows from r0, P panels from p.
 template <class T, int R, int P>
-HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::int32_t first, std::int32_t last) {
+HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::int32_t first, std::int32_t last,
+                           LinesAhead& lines) {
   constexpr int V = P * kVectors;
   float* c = t.c + r0 * t.c_row + p * kPanel;
   Floats chain[R][V];
@@ -80,15 +83,11 @@ HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::
   const T* b[P];
 #pragma GCC unroll 8
   for (int i = 0; i < P; ++i) b[i] = static_cast<const T*>(t.b) + (p + i) * t.b_panel + first * t.b_row;
-  const bool ahead = t.ahead != 0 && r0 == 0;  // once for all rows
   for (std::int64_t k = first; k < last;) {
-    const std::int64_t end = !ahead || last - k < kSteps ? last : k + kSteps;
-    if (ahead) {
-#pragma GCC unroll 1
-      for (std::int64_t step = 0; step < end - k; ++step) {
-#pragma GCC unroll 8
-        for (int i = 0; i < P; ++i) fetch_ahead(b[i] + step * t.b_row, t.ahead);
-      }
+    std::int64_t end = last;
+    if (lines.any()) {
+      if (k + lines.steps() < last) end = k + lines.steps();
+      lines.fetch();
     }
 #pragma GCC unroll 1
     for (; k < end; ++k) {
@@ -127,64 +126,77 @@ HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::
 
 // The rows r0 ... r0 + R - 1, in the panels p ... p + P - 1.
 template <class T, int R, int P>
-HEED_INLINE void rows_in(const Tile& t, std::int32_t r0, std::int32_t p) {
+HEED_INLINE void rows_in(const Tile& t, std::int32_t r0, std::int32_t p, LinesAhead& lines) {
   const Union u = keys_of(t, r0, R, t.keys_are_columns ? t.panels * kPanel : t.depth);
   if (t.keys_are_columns && ((p + P) * kPanel <= u.begin || p * kPanel >= u.end)) return;
   const std::int32_t first = t.keys_are_columns ? 0 : u.begin, last = t.keys_are_columns ? t.depth : u.end;
-  registers<T, R, P>(t, r0, p, first, last);
+  registers<T, R, P>(t, r0, p, first, last, lines);
 }
 
 // `rows` rows from r0, R at a time: P panels side by side from p on, as long as there are so many. Returns the next
 // panel.
 template <class T, int R, int P>
-HEED_INLINE std::int32_t side_by_side(const Tile& t, std::int32_t r0, std::int32_t rows, std::int32_t p) {
+HEED_INLINE std::int32_t side_by_side(const Tile& t, std::int32_t r0, std::int32_t rows, std::int32_t p,
+                                      LinesAhead& lines) {
   for (; p + P <= t.panels; p += P) {
-    for (std::int32_t r = r0; r < r0 + rows; r += R) rows_in<T, R, P>(t, r, p);
+    for (std::int32_t r = r0; r < r0 + rows; r += R) rows_in<T, R, P>(t, r, p, lines);
   }
   return p;
 }
 
-// What is left beside P panels goes two by two where that is usual, so that not every shape has a loop more.
+// What is left beside P panels goes two by two where that is usual, so that not every shape has a loop more: one row,
+// whole tiles, and 4 rows, since 8 are twice 4 and their keys are packed two panels at a time.
 template <class T, int R>
-HEED_INLINE void all_panels(const Tile& t, std::int32_t r0, std::int32_t rows) {
+HEED_INLINE void all_panels(const Tile& t, std::int32_t r0, std::int32_t rows, LinesAhead& lines) {
   constexpr int P = kShape.panels[R];
-  std::int32_t p = side_by_side<T, R, P>(t, r0, rows, 0);
-  if constexpr (P > 2 && (R == 1 || R == kShape.rows)) p = side_by_side<T, R, 2>(t, r0, rows, p);
-  if constexpr (P > 1) side_by_side<T, R, 1>(t, r0, rows, p);
+  std::int32_t p = side_by_side<T, R, P>(t, r0, rows, 0, lines);
+  if constexpr (P > 2 && (R == 1 || R == 4 || R == kShape.rows)) p = side_by_side<T, R, 2>(t, r0, rows, p, lines);
+  if constexpr (P > 1) side_by_side<T, R, 1>(t, r0, rows, p, lines);
 }
 
-// The last R < kShape.rows rows from r0. A function of its own, because GCC 12 spills the pointers of one shape's loop
-// for those of the others.
+// `rows` rows from r0, R at a time. A function of its own, because GCC 12 spills the pointers of one shape's loop for
+// those of the others.
 template <class T, int R>
-__attribute__((noinline)) void remainder(const Tile& given, std::int32_t r0) {
-  const Tile t = given;
-  if constexpr (R < kShape.rows) all_panels<T, R>(t, r0, R);
+__attribute__((noinline)) void by(const Tile& given, std::int32_t r0, std::int32_t rows, LinesAhead& lines) {
+  const Tile t = given;  // a copy that stores through c can't change: its members stay in registers
+  if constexpr (R < (kShape.even ? kShape.rows / 2 : kShape.rows)) rows = R;  // there are no more of so few
+  lines.set_step(R * kShape.panels[R], 32);
+  if constexpr (R <= kShape.rows) all_panels<T, R>(t, r0, rows, lines);
 }
 
 template <class T>
-HEED_INLINE void tile(const Tile& given) {
-  const Tile t = given;  // a copy that stores through c can't change: its members stay in registers
-  const std::int32_t whole = t.rows / kShape.rows * kShape.rows;
-  if (whole > 0) all_panels<T, kShape.rows>(t, 0, whole);
-  switch (t.rows - whole) {
+HEED_INLINE void by(std::int32_t height, const Tile& t, std::int32_t r0, std::int32_t rows, LinesAhead& lines) {
+  switch (height) {
+    case 6:
+      return by<T, 6>(t, r0, rows, lines);
     case 5:
-      remainder<T, 5>(given, whole);
-      break;
+      return by<T, 5>(t, r0, rows, lines);
     case 4:
-      remainder<T, 4>(given, whole);
-      break;
+      return by<T, 4>(t, r0, rows, lines);
     case 3:
-      remainder<T, 3>(given, whole);
-      break;
+      return by<T, 3>(t, r0, rows, lines);
     case 2:
-      remainder<T, 2>(given, whole);
-      break;
+      return by<T, 2>(t, r0, rows, lines);
     case 1:
-      remainder<T, 1>(given, whole);
-      break;
+      return by<T, 1>(t, r0, rows, lines);
     default:
-      break;
+      return;
   }
+}
+
+template <class T>
+HEED_INLINE void tile(const Tile& t) {
+  LinesAhead lines(t.ahead, std::int64_t{t.rows} * t.panels * t.depth);
+  if (t.rows <= kShape.rows) return by<T>(t.rows, t, 0, t.rows, lines);
+  std::int32_t height = kShape.rows, rows = t.rows / height * height, rest = t.rows - rows;
+  if (kShape.even && rest > 0) {
+    const std::int32_t tiles = t.rows / height + 1;
+    rest = t.rows / tiles;
+    height = rest + 1;
+    rows = t.rows % tiles * height;
+  }
+  if (rows > 0) by<T>(height, t, 0, rows, lines);
+  by<T>(rest, t, rows, t.rows - rows, lines);
 }
 
 }  // namespace

@@ -21,9 +21,9 @@ void pack_keys(const void* k_data, std::int64_t k_row, std::int64_t keys, std::i
 
 }  // namespace
 
-#define HEED_ENTRY(op, type)                                                                           \
-  void op##_##type(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out) { \
-    pack_keys<storage::type>(k, k_row, keys, D, out);                                                  \
+#define HEED_ENTRY(op, type)                                                                                         \
+  void op##_##type(const void* k, std::int64_t k_row, std::int64_t keys, std::int64_t D, float* out, const Ahead&) { \
+    pack_keys<storage::type>(k, k_row, keys, D, out);                                                                \
   }
 HEED_STORED_TYPES(HEED_ENTRY, pack_keys)
 

@@ -72,11 +72,8 @@ HEED_INLINE void hold(Floats& x) {
 #endif
 }
 
-// Asks for the line that lies `bytes` behind p. Into the second-level cache: a block of keys is larger than the first.
-HEED_INLINE void fetch_ahead(const void* p, std::int64_t bytes) {
-  __builtin_prefetch(
-      reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(p) + static_cast<std::uintptr_t>(bytes)), 0, 2);
-}
+// Asks for a line. Into the second-level cache: a block of keys is larger than the first.
+#define HEED_FETCH(address) __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2)
 
 // The first n < kLanes floats, with +0 behind them when loaded; nothing else is touched. Where it is written down for
 // registers: a load of what was stored in pieces waits until these have reached the cache.

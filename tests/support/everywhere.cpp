@@ -12,6 +12,13 @@ void demand_none(const char* about, const std::string& problem) {
 
 }  // namespace
 
+Ahead random_ahead(Random& random) {
+  if (random.once_in(3)) return {};
+  const auto stride = static_cast<std::int64_t>(random.next());
+  return {reinterpret_cast<const void*>(random.next()), random.once_in(2) ? stride : stride % 4096,
+          random.between(1, 1000), random.between(0, 100)};
+}
+
 void check_everywhere(const std::string& what, const Call& call, const Oracle& oracle) {
   Arena first(Placement::kRoomy);
   const Numbers expected = call(twin(), first);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "kernels/kernels.hpp"
 #include "support/floats.hpp"
 #include "support/memory.hpp"
 #include "support/rows.hpp"
@@ -22,6 +23,9 @@ using Oracle = std::function<std::string(const Numbers& got)>;
 //   gives the same bits in every placement of its buffers and writes nothing that isn't its own.
 // `what` names the case in the report.
 void check_everywhere(const std::string& what, const Call& call, const Oracle& oracle);
+
+// Something to fetch, or nothing: any addresses, since a kernel must not look at what lies there.
+Ahead random_ahead(Random& random);
 
 // "name=value name=value": for `what`.
 template <class... Values>
