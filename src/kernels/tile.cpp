@@ -7,14 +7,13 @@
 // R rows x P panels of 16 columns stay in registers while k runs; per k, each row's a is broadcast once.
 //
 // Registers (8 lanes, 16 of them): 6 rows x 1 panel = 12 accumulators + 2 loads of B + 1 broadcast = 15. Per k: 12
-// multiply-adds on two ports = 6 cycles, in which 8 loads fit. (16 lanes, 32 of them): 6 rows x 4 panels = 24
-// accumulators + 4 loads of B + 1 broadcast = 29; per k 24 multiply-adds = 12 cycles, 10 loads. A multiply-add takes 4
-// cycles to finish, so fewer than 8 accumulators leave the ports waiting: with fewer rows more panels go side by side
-// (kShapes).
+// multiply-adds on two ports = 6 cycles, in which 8 loads fit. (16 lanes, 32 of them): 6 rows x 2 panels = 12
+// accumulators + 2 loads + 1 broadcast = 15, and again 8 loads in 6 cycles. A multiply-add takes 4 cycles to finish, so
+// fewer than 8 accumulators leave the ports waiting: with fewer rows more panels go side by side (kShapes). More than
+// 12 accumulators gain nothing, and panels that stand side by side share the first-level cache.
 //
-// Order: panels outside, rows inside. A panel of B (16 columns x 128 k = 8 KiB; with 16 lanes four of them) then stays
-// in the first-level cache while the rows' A passes by; the other way round B would be read from the second level once
-// per 6 rows.
+// Order: panels outside, rows inside. A panel of B (16 columns x 128 k = 8 KiB) then stays in the first-level cache
+// while the rows' A passes by; the other way round B would be read from the second level once per 6 rows.
 //
 // Excluded keys: the rows of one register tile may need different keys; the tile runs over their union. Where keys are
 // columns, what is computed too much is never read. Where keys are steps of depth, A is +0 and B finite there, so the
@@ -38,7 +37,7 @@ struct Shape {
 constexpr Shape kShapes[] = {
     {4, 16, 2, false, {0, 2, 1}},              // 4 vectors per panel
     {8, 16, 6, false, {0, 4, 2, 2, 1, 1, 1}},  // 2 vectors per panel
-    {16, 32, 6, true, {0, 4, 4, 4, 4, 2, 4}},  // 1 vector per panel
+    {16, 32, 6, true, {0, 4, 4, 4, 4, 2, 2}},  // 1 vector per panel
 };
 // For tests only: few shapes, each takes seconds to compile.
 constexpr Shape kEmulatedShape{16, 16, 2, true, {0, 2, 1}};
@@ -145,12 +144,12 @@ HEED_INLINE std::int32_t side_by_side(const Tile& t, std::int32_t r0, std::int32
 }
 
 // What is left beside P panels goes two by two where that is usual, so that not every shape has a loop more: one row,
-// whole tiles, and 4 rows, since 8 are twice 4 and their keys are packed two panels at a time.
+// and 4 rows, since 8 are twice 4 and their keys are packed two panels at a time.
 template <class T, int R>
 HEED_INLINE void all_panels(const Tile& t, std::int32_t r0, std::int32_t rows, LinesAhead& lines) {
   constexpr int P = kShape.panels[R];
   std::int32_t p = side_by_side<T, R, P>(t, r0, rows, 0, lines);
-  if constexpr (P > 2 && (R == 1 || R == 4 || R == kShape.rows)) p = side_by_side<T, R, 2>(t, r0, rows, p, lines);
+  if constexpr (P > 2 && (R == 1 || R == 4)) p = side_by_side<T, R, 2>(t, r0, rows, p, lines);
   if constexpr (P > 1) side_by_side<T, R, 1>(t, r0, rows, p, lines);
 }
 
