@@ -211,9 +211,20 @@ TEST_CASE("items of a run twice, and the second phase too early, do no harm", "[
 
 // ---- Processes
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HEED_ADDRESS_SANITIZER
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define HEED_ADDRESS_SANITIZER
+#endif
+
 // The exit status of a child that runs `work`; -1 if it hangs or is killed.
 template <class Work>
 int status_of_child(const Work& work) {
+#ifdef HEED_ADDRESS_SANITIZER
+  return work();  // whose allocator, of LLVM 14, leaves its locks as they are at a fork: a child may wait for ever
+#endif
   const pid_t child = fork();
   if (child == 0) {
     alarm(60);
