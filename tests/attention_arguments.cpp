@@ -155,6 +155,24 @@ TEST_CASE("what is at the edge of a rule and legal", "[attention][arguments]") {
     CHECK(results[2 * 4 * 6 - 1] != 7.0f);
     CHECK(results[2 * 4 * 6] == 7.0f);
   }
+  {  // q and out of a ragged batch at one address, where neither has a row (found by fuzzing)
+    std::vector<float> memory(1000, 7.0f);
+    Call call(problem, Layout::kPadded);
+    Args& a = call.args;
+    const std::int64_t from_tenth[] = {10, 11, 12};
+    a.q_indptr = {from_tenth, HEED_INT64};
+    a.q = {memory.data(), 0, 4, 16, HEED_F32};    // from 160 to 192
+    a.out = {memory.data(), 0, 6, 24, HEED_F32};  // from 240 to 288
+    a.lse = nullptr;
+    CHECK(heed_attention(&a, nullptr) == HEED_OK);
+    CHECK(memory[191] == 7.0f);
+    CHECK(memory[240] != 7.0f);
+    a.out.stride_token = 16;  // now their first rows are one
+    a.out.stride_head = 100;
+    heed_status status;
+    CHECK(heed_attention(&a, &status) == HEED_INVALID_ARGUMENT);
+    CHECK(std::string(status.message).compare(0, 21, "out.data: is that of ") == 0);
+  }
   ModelProblem one = problem;  // a stride along an axis of one element reaches nowhere
   one.B = 1;
   one.q.resize(one.q.size() / 2);

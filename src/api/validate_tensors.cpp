@@ -73,12 +73,17 @@ bool Checks::out() {
   return overlap("out", written_axes(a_.out, a_.Dv)) || over_queries();
 }
 
-// The output may take the place of the queries, row by row.
+// The output may take the place of the queries, row by row. Where the first row lies tells whether it does: of a ragged
+// batch nothing need lie at the tensors' own addresses.
 bool Checks::over_queries() {
   const heed_tensor& q = a_.q;
   const heed_tensor_out& out = a_.out;
   const Axes from = query_axes(q, a_.D), to = query_axes(out, a_.Dv);
-  if (out.data != q.data || to.empty()) return false;
+  const auto first_row = [token = static_cast<std::uint64_t>(index_or(a_.q_indptr, 0, 0))](const auto& t) {
+    const auto bytes = static_cast<std::uint64_t>(element_bytes(t.type));
+    return reinterpret_cast<std::uintptr_t>(t.data) + token * static_cast<std::uint64_t>(t.stride_token) * bytes;
+  };
+  if (first_row(out) != first_row(q) || to.empty()) return false;
   const auto same = [](const Axis& a, const Axis& b) { return a.count == 1 || a.stride == b.stride; };
   if (out.type == q.type && a_.D == a_.Dv && same(from.batch, to.batch) && same(from.head, to.head) &&
       same(from.token, to.token)) {
