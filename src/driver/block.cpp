@@ -9,21 +9,6 @@ namespace {
 
 using dispatch::f32;
 
-// Unsigned: the stride of a single row may be any number.
-std::uint64_t product(std::int64_t a, std::int64_t b) {
-  return static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b);
-}
-
-Ahead rows_ahead(const char* data, std::int64_t stride, std::int64_t columns, heed_type type, std::int64_t rows) {
-  return {data, static_cast<std::int64_t>(product(stride, element_bytes(type))), columns * element_bytes(type), rows};
-}
-
-Ahead rows_of(const Ahead& ahead, std::int64_t first, std::int64_t rows) {
-  if (ahead.data == nullptr) return ahead;
-  const auto at = reinterpret_cast<std::uintptr_t>(ahead.data) + product(first, ahead.stride);
-  return {reinterpret_cast<const void*>(at), ahead.stride, ahead.bytes, rows};
-}
-
 }  // namespace
 
 // A block that crosses from one page to another is gathered: its rows are copied to where they follow each other.
@@ -154,48 +139,6 @@ void Block::load(const Sequence& sequence, std::int64_t kv_head, std::int64_t be
   }
 }
 
-bool Block::fetch_ahead(const Sequence& sequence, std::int64_t kv_head) {
-  // What fits into the second-level cache may be there already, and asking for it costs up to a tenth.
-  constexpr std::int64_t kNearBytes = std::int64_t{1} << 20;
-  const std::int64_t key_bytes = args_.D * element_bytes(args_.k.type) + args_.Dv * element_bytes(args_.v.type);
-  if (sequence.keys <= kNearBytes / key_bytes / args_.Hkv / args_.B) return false;
-
-  const std::int64_t next = begin_ + kBlock;
-  fetches_ = true;
-  for (int n = 0; n < piece_count_; ++n) {  // whose next keys are in a page of their own
-    Piece& piece = pieces_[n];
-    const std::int64_t key = next + piece.first, slot = sequence.begin + key;
-    const std::int64_t page = key < sequence.keys ? problem_.page_of(sequence, slot) : -1;
-    if (page >= 0) piece.next_keys = in_page(args_.k, key_step(), page, kv_head, slot % args_.page_size);
-  }
-  if (piece_count_ == 0) {
-    values_ahead_ = rows_ahead(values_.data, values_.row, args_.Dv, values_.type, keys_count_);
-    if (next < sequence.keys) fetch_keys(sequence, kv_head, sequence.begin + next);
-  }
-  return true;
-}
-
-Ahead Block::ahead_of_scores(const Piece& piece) const {
-  if (!fetches_) return {};
-  if (args_.kv_panels == 0) return rows_ahead(piece.v, args_.v.stride_token, args_.Dv, args_.v.type, piece.keys);
-  const std::int64_t step = kPanel * element_bytes(args_.v.type);
-  return {piece.v, args_.page_size * step, piece.keys * step, at_.o_row / kPanel};
-}
-
-Ahead Block::ahead_of_values(const Piece& piece) const {
-  return rows_ahead(piece.next_keys, key_step(), args_.D, args_.k.type, piece.keys);
-}
-
-void Block::fetch_first_keys(const Sequence& sequence, std::int64_t kv_head) {
-  if (piece_count_ == 0 && sequence.keys > 0) fetch_keys(sequence, kv_head, sequence.begin);
-}
-
-void Block::fetch_keys(const Sequence& sequence, std::int64_t kv_head, std::int64_t slot) {
-  std::int64_t run = 0;
-  const char* keys = problem_.slot(args_.k, sequence, kv_head, slot, &run);
-  next_keys_ahead_ = rows_ahead(keys, args_.k.stride_token, args_.D, args_.k.type, least(run, kBlock));
-}
-
 // The spans of a tile's rows, as the part sees them that has `keys` keys from `first` on.
 void Block::set_spans(const Tile& tile, std::int32_t first, std::int32_t keys, Tile& part) const {
   if (tile.end == nullptr) return;
@@ -266,12 +209,12 @@ void Block::score_rows(const char* k, std::int64_t k_row, std::int32_t first, st
     const std::int64_t count = least(kPackedAtOnce, keys - j);
     const char* here = k + j * k_row * element_bytes(args_.k.type);
     const std::int64_t during_packing = count * kRowsLikePacking / (kRowsLikePacking + tile.rows);
-    table_.pack_keys[args_.k.type](here, k_row, count, args_.D, packed, rows_of(tile.ahead, j, during_packing));
+    table_.pack_keys[args_.k.type](here, k_row, count, args_.D, packed, part_of(tile.ahead, j, during_packing));
     Tile part = tile;
     part.b = packed;
     part.c += first + j;
     part.panels = static_cast<std::int32_t>((count + kPanel - 1) / kPanel);
-    part.ahead = rows_of(tile.ahead, j + during_packing, count - during_packing);
+    part.ahead = part_of(tile.ahead, j + during_packing, count - during_packing);
     set_spans(tile, first + static_cast<std::int32_t>(j), part.panels * kPanel, part);
     table_.tile[f32](part);
   }
@@ -292,7 +235,7 @@ void Block::run_pieces(const Tile& tile, std::int32_t first) {
     part.panels = static_cast<std::int32_t>(at_.o_row / kPanel);
     part.depth = end - begin;
     set_spans(tile, begin - first, part.depth, part);
-    part.ahead = ahead_of_values(piece);
+    part.ahead = part_of(ahead_of_values(piece), begin - piece.first, part.depth);
     table_.tile[args_.v.type](part);
   }
 }
@@ -316,7 +259,7 @@ void Block::run_tile(Tile& tile, std::int32_t first) {
     tile.b_row = values_.row;
     tile.b_panel = kPanel;
     tile.panels = static_cast<std::int32_t>(whole);
-    tile.ahead = rows_of(next_keys_ahead_, first, least(tile.depth, next_keys_ahead_.rows - first));
+    tile.ahead = part_of(next_keys_ahead_, first, least(tile.depth, next_keys_ahead_.rows - first));
     table_.tile[values_.type](tile);
   }
   if (whole * kPanel == args_.Dv) return;

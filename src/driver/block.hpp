@@ -10,6 +10,9 @@
 
 namespace heed {
 
+// So many rows of what is to be fetched, `first` on.
+Ahead part_of(const Ahead& ahead, std::int64_t first, std::int64_t rows);
+
 class Block {
  public:
   Block(const Problem& problem, const Layout& at, const dispatch::Table& table, float* memory)

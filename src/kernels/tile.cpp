@@ -51,6 +51,9 @@ consteval Shape shape_of(int lanes) {
 constexpr Shape kShape = shape_of(kLanes);
 static_assert(kShape.rows > 0, "a row of another width needs its line in the table");
 
+// Steps between two looks at what is to be fetched.
+constexpr std::int64_t kMostSteps = 32;
+
 struct Union {
   std::int32_t begin, end;
 };
@@ -159,7 +162,7 @@ template <class T, int R>
 __attribute__((noinline)) void by(const Tile& given, std::int32_t r0, std::int32_t rows, LinesAhead& lines) {
   const Tile t = given;  // a copy that stores through c can't change: its members stay in registers
   if constexpr (R < (kShape.even ? kShape.rows / 2 : kShape.rows)) rows = R;  // there are no more of so few
-  lines.set_step(R * kShape.panels[R], 32);
+  lines.set_step(R * kShape.panels[R], kMostSteps);
   if constexpr (R <= kShape.rows) all_panels<T, R>(t, r0, rows, lines);
 }
 
