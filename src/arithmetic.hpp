@@ -7,11 +7,13 @@
 namespace heed {
 
 // Raised by every release that changes a bit of any result.
-inline constexpr std::int32_t kArithmetic = 1;
+inline constexpr std::int32_t kArithmetic = 2;
 
 inline constexpr int kPanel = 16;   // keys in a panel, lanes of a row sum, columns of a tile
 inline constexpr int kBlock = 128;  // keys that share one maximum and one chain of the weighted sum
 inline constexpr int kSplit = 512;  // keys that share one running state
+
+inline constexpr int kDotSums = 64;  // partial sums of a dot product
 
 inline constexpr int kAttendedWords = kBlock / 64;  // a row's attended keys of one block, a bit each
 

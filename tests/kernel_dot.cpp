@@ -17,8 +17,8 @@ void check_dot_f32() {
           [&](const Table& row, Arena& arena) { return Numbers{row.dot[f32](arena.input(a), arena.input(b), n)}; },
           [&](const Numbers& got) -> std::string {
             if (!is_canonical(got[0])) return "not canonical";
-            // 16 chains, each step a product and a sum where they are not fused; then the tree.
-            const auto roundings = static_cast<double>((n + kPanel - 1) / kPanel + 5);
+            // Chains, each step a product and a sum where they are not fused; then six sums of the tree.
+            const auto roundings = static_cast<double>((n + kDotSums - 1) / kDotSums + 7);
             return exact.allows(got[0], roundings, static_cast<double>(n)) ? "" : "beyond the bound";
           });
     }
