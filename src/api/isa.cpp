@@ -55,7 +55,7 @@ const char* heed_version(void) noexcept {
 
 int32_t heed_arithmetic(void) noexcept { return kArithmetic; }
 
-const char* heed_isa(void) noexcept { return dispatch::choice().table->name; }
+const char* heed_isa(void) noexcept { return dispatch::table().name; }
 
 heed_code heed_force_isa(const char* name, heed_status* status) noexcept {
   dispatch::force(name);

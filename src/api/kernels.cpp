@@ -37,12 +37,12 @@ heed_code check_present(heed_status* status, const Matrices*... matrices) {
 
 float heed_dot(const float* a, const float* b, int64_t n) noexcept {
   if (n < 0 || (n > 0 && (a == nullptr || b == nullptr))) return __builtin_nanf("");
-  return dispatch::choice().table->dot[dispatch::f32](a, b, n);
+  return dispatch::table().dot[dispatch::f32](a, b, n);
 }
 
 float heed_softmax(const float* x, float* weights, int64_t n) noexcept {
   if (n < 0 || (n > 0 && (x == nullptr || weights == nullptr))) return __builtin_nanf("");
-  return dispatch::choice().table->softmax[dispatch::f32](x, weights, n);
+  return dispatch::table().softmax[dispatch::f32](x, weights, n);
 }
 
 heed_code heed_scores(const heed_matrix* q, const heed_matrix* k, float scale, const heed_matrix_out* s,

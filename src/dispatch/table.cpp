@@ -1,6 +1,5 @@
 #include "dispatch/table.hpp"
 
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -11,6 +10,9 @@
 #undef HEED_FOR_EACH_ROW
 
 namespace heed::dispatch {
+
+std::atomic<std::uintptr_t> chosen{kUnresolved};
+
 namespace {
 
 const Table kRows[] = {
@@ -20,28 +22,26 @@ const Table kRows[] = {
 };
 constexpr int kCount = sizeof kRows / sizeof kRows[0];
 
-int best() {
+const Table& best() {
   int i = 0;
   while (!kRows[i].automatic || !supported(kRows[i])) ++i;  // ends: the row `scalar` needs nothing
-  return i;
+  return kRows[i];
 }
 
-// The resolved choice in one word: the row's index, and whether a name was refused. There is no lock here, nor a static
-// that is initialised under one: a process may fork while one of its threads makes the first call.
-constexpr int kUnresolved = -1, kRefused = 1 << 16;
-std::atomic<int> chosen{kUnresolved};
 std::atomic<int> name_taken{0};  // by the first of several threads: refused_name is its to write
 char refused_name[48];           // written before `chosen` says so
 
-int resolve(const char* name) {
-  if (name == nullptr || *name == '\0') return best();
-  for (int i = 0; i < kCount; ++i) {
-    if (std::strcmp(kRows[i].name, name) == 0 && supported(kRows[i])) return i;
+std::uintptr_t word_of(const Table& row) { return reinterpret_cast<std::uintptr_t>(&row); }
+
+std::uintptr_t resolve(const char* name) {
+  if (name == nullptr || *name == '\0') return word_of(best());
+  for (const Table& row : kRows) {
+    if (std::strcmp(row.name, name) == 0 && supported(row)) return word_of(row);
   }
-  return best() | kRefused;
+  return word_of(best()) | kRefused;
 }
 
-void publish(int word, const char* name) {
+void publish(std::uintptr_t word, const char* name) {
   if ((word & kRefused) != 0) std::strncpy(refused_name, name, sizeof refused_name - 1);
   chosen.store(word, std::memory_order_release);
 }
@@ -63,14 +63,14 @@ bool supported(const Table& row) {
 }
 
 Choice choice() {
-  int word = chosen.load(std::memory_order_acquire);
+  std::uintptr_t word = chosen.load(std::memory_order_acquire);
   if (word == kUnresolved) {  // several threads may come here: they find the same answer
     const char* name = std::getenv("HEED_ISA");
     word = resolve(name);
-    if ((word & kRefused) != 0 && name_taken.exchange(1) != 0) return {&kRows[word & ~kRefused], name};
+    if ((word & kRefused) != 0 && name_taken.exchange(1) != 0) return {row_of(word), name};
     publish(word, name);
   }
-  return {&kRows[word & ~kRefused], (word & kRefused) != 0 ? refused_name : nullptr};
+  return {row_of(word), (word & kRefused) != 0 ? refused_name : nullptr};
 }
 
 void force(const char* name) { publish(resolve(name), name); }

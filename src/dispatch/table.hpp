@@ -1,6 +1,7 @@
 // The table of function pointers that a call works with, and who chooses it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "heed/heed.h"
@@ -36,5 +37,19 @@ struct Choice {
 };
 Choice choice();
 void force(const char* name);  // null: the automatic choice
+
+// The resolved choice in one word: the row's address, and in the lowest bit whether a name was refused. There is no lock
+// here, nor a static that is initialised under one: a process may fork while one of its threads makes the first call.
+inline constexpr std::uintptr_t kUnresolved = 0, kRefused = 1;
+static_assert(alignof(Table) > kRefused);
+extern std::atomic<std::uintptr_t> chosen;
+
+inline const Table* row_of(std::uintptr_t word) { return reinterpret_cast<const Table*>(word & ~kRefused); }
+
+// The row in use, at once: for calls that take nanoseconds and have no Status.
+inline const Table& table() {
+  const std::uintptr_t word = chosen.load(std::memory_order_acquire);
+  return word == kUnresolved ? *choice().table : *row_of(word);
+}
 
 }  // namespace heed::dispatch

@@ -18,7 +18,9 @@
 namespace heed::HEED_ROW {
 namespace {
 
-constexpr std::int64_t kKept = 128;  // 16384 elements, 64 KiB: what stays in a second-level cache
+constexpr std::int64_t kKept = 1024;  // 131072 elements, 512 KiB: with x, half of a second-level cache
+constexpr std::int64_t kFarAhead = 1024;               // elements: what a processor fetches by itself comes too late
+constexpr std::int64_t kPast = std::int64_t{1} << 18;  // elements whose weights are no use to a cache
 
 HEED_INLINE float finite_or_zero(float m) { return m == -kInfinity ? 0.0f : m; }
 HEED_INLINE std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
@@ -50,12 +52,18 @@ HEED_INLINE void for_each_vector(std::int64_t n, const Each& each) {
   for (int v = 0; v < kVectors && i < n; ++v) each(v, i + v * kLanes, n - i - v * kLanes);
 }
 
-HEED_INLINE float maximum(const float* x, std::int64_t n, Floats& not_a_number) {
+// Asks for the block that is needed so many blocks later. It need not exist.
+HEED_INLINE void fetch_far_ahead(const float* x) {
+  for (int i = 0; i < kBlock; i += 16)
+    HEED_FETCH(reinterpret_cast<std::uintptr_t>(x) + (kFarAhead + i) * sizeof(float));
+}
+
+HEED_INLINE float maximum(const float* x, std::int64_t n, Floats* not_a_number) {
   Floats top[kVectors];
   for (int v = 0; v < kVectors; ++v) top[v] = broadcast(-kInfinity);
   for_each_vector(n, [&](int v, std::int64_t i, std::int64_t left) HEED_ALWAYS {
     const Floats s = load_or_excluded(x + i, left);
-    not_a_number = select(s != s, s, not_a_number);
+    if (not_a_number != nullptr) *not_a_number = select(s != s, s, *not_a_number);
     top[v] = max(s, top[v]);
   });
   for (int v = 1; v < kVectors; ++v) top[0] = max(top[v], top[0]);
@@ -102,11 +110,12 @@ float softmax_f32(const void* x_data, float* weights, std::int64_t n) {
     const std::int64_t end = least(begin + kSplit, n);
     Split split;
     for (int v = 0; v < kVectors; ++v) split.lanes[v] = broadcast(0.0f);
-    float next = maximum(x + begin, least(kBlock, end - begin), not_a_number);
+    float next = maximum(x + begin, least(kBlock, end - begin), &not_a_number);
     for (std::int64_t j = begin; j < end; j += kBlock) {
       const std::int64_t later = j + kBlock;
       const float m_now = max(split.m, next);
-      if (later < end) next = maximum(x + later, least(kBlock, end - later), not_a_number);
+      if (n >= kPast) fetch_far_ahead(x + j);
+      if (later < end) next = maximum(x + later, least(kBlock, end - later), &not_a_number);
       step(split, j == begin, m_now, x + j, least(kBlock, end - j), keep ? weights + j : nullptr);
       if (keep) maxima[j / kBlock] = split.m;
     }
@@ -124,26 +133,35 @@ float softmax_f32(const void* x_data, float* weights, std::int64_t n) {
     return any_nan(not_a_number) ? float_of(0x7FC00000u) : kInfinity;
   }
   const float mu = finite_or_zero(m);
+  const bool past = n >= kPast && x != weights && may_store_past_caches(weights);
   for (std::int64_t begin = 0; begin < n; begin += kSplit) {
     const std::int64_t end = least(begin + kSplit, n);
     float block_m = -kInfinity;
     for (std::int64_t j = begin; j < end; j += kBlock) {
       const std::int64_t keys = least(kBlock, end - j);
       float* p = weights + j;
-      block_m = keep ? maxima[j / kBlock] : max(block_m, maximum(x + j, keys, not_a_number));
+      block_m = keep ? maxima[j / kBlock] : max(block_m, maximum(x + j, keys, nullptr));
       // 2^0 is one, and of a row of one block nothing else is needed.
       const Floats factor = broadcast(l == 0.0f ? 0.0f : (block_m == m ? 1.0f : exp_nonpositive(block_m - mu)) / l);
       const Floats block_mu = broadcast(finite_or_zero(block_m));
+      const auto weight = [&](std::int64_t i, std::int64_t left) HEED_ALWAYS {
+        return exp_nonpositive(load_or_excluded(x + j + i, left) - block_mu) * factor;
+      };
       if (keep) {
         for_each_vector(keys, [&](int, std::int64_t i, std::int64_t left)
                                   HEED_ALWAYS { store_existing(p + i, load_or_excluded(p + i, left) * factor, left); });
+        continue;
+      }
+      if (n >= kPast) fetch_far_ahead(x + j);
+      if (past && keys == kBlock) {
+        for (std::int64_t i = 0; i < kBlock; i += kLanes) store_past_caches(p + i, weight(i, kLanes));
       } else {
-        for_each_vector(keys, [&](int, std::int64_t i, std::int64_t left) HEED_ALWAYS {
-          store_existing(p + i, exp_nonpositive(load_or_excluded(x + j + i, left) - block_mu) * factor, left);
-        });
+        for_each_vector(keys, [&](int, std::int64_t i, std::int64_t left)
+                                  HEED_ALWAYS { store_existing(p + i, weight(i, left), left); });
       }
     }
   }
+  if (past) end_stores_past_caches();
   return l == 0.0f ? -kInfinity : canonical(m + ln(l));
 }
 

@@ -75,6 +75,25 @@ HEED_INLINE void hold(Floats& x) {
 // Asks for a line. Into the second-level cache: a block of keys is larger than the first.
 #define HEED_FETCH(address) __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2)
 
+// Stores that leave what the caches hold alone, and which end_stores_past_caches() makes others see in time.
+#if HEED_X86_LANES >= 8
+HEED_INLINE bool may_store_past_caches(const float* p) {
+  return reinterpret_cast<std::uintptr_t>(p) % sizeof(Floats) == 0;
+}
+HEED_INLINE void store_past_caches(float* p, Floats x) {
+#if HEED_X86_LANES == 16
+  _mm512_stream_ps(p, x);
+#else
+  _mm256_stream_ps(p, x);
+#endif
+}
+HEED_INLINE void end_stores_past_caches() { _mm_sfence(); }
+#else
+HEED_INLINE bool may_store_past_caches(const float*) { return false; }
+HEED_INLINE void store_past_caches(float* p, Floats x) { store(p, x); }
+HEED_INLINE void end_stores_past_caches() {}
+#endif
+
 // The first n < kLanes floats, with +0 behind them when loaded; nothing else is touched. Where it is written down for
 // registers: a load of what was stored in pieces waits until these have reached the cache.
 #if HEED_X86_LANES == 16
