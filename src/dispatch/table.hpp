@@ -38,8 +38,9 @@ struct Choice {
 Choice choice();
 void force(const char* name);  // null: the automatic choice
 
-// The resolved choice in one word: the row's address, and in the lowest bit whether a name was refused. There is no lock
-// here, nor a static that is initialised under one: a process may fork while one of its threads makes the first call.
+// The resolved choice in one word: the row's address, and in the lowest bit whether a name was refused. There is no
+// lock here, nor a static that is initialised under one: a process may fork while one of its threads makes the first
+// call.
 inline constexpr std::uintptr_t kUnresolved = 0, kRefused = 1;
 static_assert(alignof(Table) > kRefused);
 extern std::atomic<std::uintptr_t> chosen;

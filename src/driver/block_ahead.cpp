@@ -1,5 +1,5 @@
-// What a block's kernels are told to fetch: the values while scores are computed, the next block's keys while values are
-// added.
+// What a block's kernels are told to fetch: the values while scores are computed, the next block's keys while values
+// are added.
 #include "driver/block.hpp"
 #include "integers.hpp"
 

@@ -18,8 +18,9 @@
 namespace heed::HEED_ROW {
 namespace {
 
-constexpr std::int64_t kKept = 1024;  // 131072 elements, 512 KiB: with x, half of a second-level cache
-constexpr std::int64_t kFarAhead = 1024;               // elements: what a processor fetches by itself comes too late
+constexpr std::int64_t kKept = 1024;                   // 131072 elements, 512 KiB: with x, half of a second-level cache
+constexpr std::int64_t kFarAhead = 512;                // elements: what a processor fetches by itself comes too late
+constexpr std::int64_t kFar = std::int64_t{1} << 15;   // elements from which on x may lie in memory
 constexpr std::int64_t kPast = std::int64_t{1} << 18;  // elements whose weights are no use to a cache
 
 HEED_INLINE float finite_or_zero(float m) { return m == -kInfinity ? 0.0f : m; }
@@ -114,7 +115,7 @@ float softmax_f32(const void* x_data, float* weights, std::int64_t n) {
     for (std::int64_t j = begin; j < end; j += kBlock) {
       const std::int64_t later = j + kBlock;
       const float m_now = max(split.m, next);
-      if (n >= kPast) fetch_far_ahead(x + j);
+      if (n >= kFar) fetch_far_ahead(x + j);
       if (later < end) next = maximum(x + later, least(kBlock, end - later), &not_a_number);
       step(split, j == begin, m_now, x + j, least(kBlock, end - j), keep ? weights + j : nullptr);
       if (keep) maxima[j / kBlock] = split.m;
@@ -152,7 +153,7 @@ float softmax_f32(const void* x_data, float* weights, std::int64_t n) {
                                   HEED_ALWAYS { store_existing(p + i, load_or_excluded(p + i, left) * factor, left); });
         continue;
       }
-      if (n >= kPast) fetch_far_ahead(x + j);
+      if (n >= kFar) fetch_far_ahead(x + j);
       if (past && keys == kBlock) {
         for (std::int64_t i = 0; i < kBlock; i += kLanes) store_past_caches(p + i, weight(i, kLanes));
       } else {
