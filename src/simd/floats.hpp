@@ -175,6 +175,17 @@ HEED_INLINE float max(float a, float b) { return a > b ? a : b; }
 
 HEED_INLINE Floats select(Mask where, Floats yes, Floats no) { return xsimd::select(where, yes, no); }
 
+// Where a or b is NaN.
+HEED_INLINE Mask unordered(Floats a, Floats b) {
+#if HEED_X86_LANES == 16
+  return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q);
+#elif HEED_X86_LANES == 8
+  return _mm256_cmp_ps(a, b, _CMP_UNORD_Q);
+#else
+  return (a != a) || (b != b);
+#endif
+}
+
 // +0 where `where`, x elsewhere. What GCC 12 makes of a select with zero takes one operation more.
 HEED_INLINE Floats zero_where(Mask where, Floats x) {
 #if HEED_X86_LANES == 8
