@@ -286,7 +286,7 @@ void Block::add_values(const float* p, std::int32_t rows, const std::int32_t* be
   tile.c_row = at_.o_row;
   tile.rows = rows;
   tile.depth = keys_count_;
-  tile.mode = Tile::kUpdate;
+  tile.mode = alpha == nullptr ? Tile::kStore : Tile::kUpdate;
   tile.alpha = alpha;
   tile.begin = begin;
   tile.end = end;
@@ -297,6 +297,10 @@ void Block::add_values(const float* p, std::int32_t rows, const std::int32_t* be
   tile.c = chains;
   tile.mode = Tile::kExtend;
   run_pieces(tile, 0);
+  if (alpha == nullptr) {
+    std::memcpy(o, chains, static_cast<std::size_t>(rows * at_.o_row) * sizeof(float));
+    return;
+  }
   for (std::int32_t r = 0; r < rows; ++r) update(chains + r * at_.o_row, alpha[r], o + r * at_.o_row);
 }
 

@@ -38,8 +38,8 @@ class Block {
   void scores(const float* q, std::int64_t q_row, std::int32_t rows, const std::int32_t* begin, const std::int32_t* end,
               float* s) const;
 
-  // o = fma(o, alpha, sum over the keys of p * v), rows with their spans. exact: every row attends all keys of its span
-  // and all spans are the same; otherwise the values of this block are finite.
+  // o = fma(o, alpha, sum over the keys of p * v), or just the sum where alpha is null, rows with their spans. exact:
+  // every row attends all keys of its span and all spans are the same; otherwise the values of this block are finite.
   void add_values(const float* p, std::int32_t rows, const std::int32_t* begin, const std::int32_t* end,
                   const float* alpha, float* o);
 

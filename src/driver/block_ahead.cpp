@@ -24,8 +24,9 @@ Ahead part_of(const Ahead& ahead, std::int64_t first, std::int64_t rows) {
 }
 
 bool Block::fetch_ahead(const Sequence& sequence, std::int64_t kv_head) {
-  // What fits into the second-level cache may be there already, and asking for it costs up to a tenth.
-  constexpr std::int64_t kNearBytes = std::int64_t{1} << 20;
+  // So little may be in the second-level cache already. More could be too, but an engine's other layers have passed
+  // through it since the last token.
+  constexpr std::int64_t kNearBytes = std::int64_t{1} << 18;
   const std::int64_t key_bytes = args_.D * element_bytes(args_.k.type) + args_.Dv * element_bytes(args_.v.type);
   if (sequence.keys <= kNearBytes / key_bytes / args_.Hkv / args_.B) return false;
 

@@ -97,12 +97,12 @@ void Worker::load_queries() {
 }
 
 void Worker::run_split(std::int64_t begin, std::int64_t end) {
+  begun_ = 0;
   for (std::int64_t r = 0; r < rows_; ++r) {
     part_m()[r] = kMinusInfinity;
     part_any()[r] = 0;
   }
   std::memset(memory_ + at_.part_lanes, 0, float_bytes(rows_ * kPanel));
-  std::memset(memory_ + at_.part_o, 0, float_bytes(rows_ * at_.o_row));
   for (std::int64_t j = begin; j < end; j += kBlock) run_block(j, least(j + kBlock, end));
 }
 
@@ -199,11 +199,15 @@ void Worker::run_rows(std::int64_t r0, std::int32_t rows) {
   table_.softmax_step[f32]({s(0), at_.s_row, rows, block_.panels(), plain ? nullptr : attended()[0].words,
                             whole ? 0 : kAttendedWords, part_m() + r0, memory_ + at_.part_lanes + r0 * kPanel, alpha,
                             block_.v_scale()});
+  const std::uint64_t tile = std::uint64_t{1} << (r0 / plan_.tile_rows);
+  const bool first = (begun_ & tile) == 0;  // of the split
+  begun_ |= tile;
   if (whole) {
-    block_.add_values(s(0), rows, nullptr, nullptr, alpha, part_o(r0));
+    block_.add_values(s(0), rows, nullptr, nullptr, first ? nullptr : alpha, part_o(r0));
   } else if (exact || block_.values_finite()) {
-    block_.add_values(s(0), rows, span_begin(), span_end(), alpha, part_o(r0));
+    block_.add_values(s(0), rows, span_begin(), span_end(), first ? nullptr : alpha, part_o(r0));
   } else {
+    if (first) std::memset(part_o(r0), 0, float_bytes(rows * at_.o_row));
     for (std::int32_t i = 0; i < rows; ++i) {
       block_.add_attended_values(s(i), attended()[i], alpha[i], part_o(r0 + i), memory_ + at_.scratch_o);
     }
