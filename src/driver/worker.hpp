@@ -96,7 +96,7 @@ class Worker {
   bool sequence_known_ = false;
   std::int64_t rows_ = 0;
   std::uint64_t begun_ = 0;  // a bit for each tile of rows whose sums of this split have begun
-  bool folded_ = false;  // more than one state joins in a row's
+  bool folded_ = false;      // more than one state joins in a row's
 };
 
 }  // namespace heed
