@@ -136,14 +136,14 @@ TEST_CASE("Each row's multiply-add is fused exactly where the table says so") {
     const float a = 1 + 0x1p-12f, rounded = 1 + 0x1p-11f;
     const float lost = row.fma ? 0x1p-24f : 0.0f;
 
-    float x[32] = {}, y[32] = {};  // index 0 and 16 share a lane
-    for (int lane = 0; lane < 16; ++lane) {
+    float x[2 * kDotSums] = {}, y[2 * kDotSums] = {};  // index 0 and 64 share a lane
+    for (int lane = 0; lane < kDotSums; ++lane) {
       x[lane] = -rounded, y[lane] = 1;
-      x[lane + 16] = y[lane + 16] = a;
+      x[lane + kDotSums] = y[lane + kDotSums] = a;
     }
-    CHECK(row.dot[f32](x, y, 32) == 16 * lost);
-    x[15] = 0;
-    CHECK(row.dot[f32](x, y, 31) == 15 * lost);  // the last 15 elements go another way
+    CHECK(row.dot[f32](x, y, 2 * kDotSums) == kDotSums * lost);
+    x[kDotSums - 1] = 0;
+    CHECK(row.dot[f32](x, y, 2 * kDotSums - 1) == (kDotSums - 1) * lost);  // the last 15 elements go another way
 
     for (std::int64_t rows = 1; rows <= 7; ++rows) {
       const float q[] = {-rounded, a, -rounded, a, -rounded, a, -rounded, a, -rounded, a, -rounded, a, -rounded, a};
