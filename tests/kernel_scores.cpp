@@ -1,4 +1,6 @@
 // scores and what prepares keys and values for tiles.
+#include <algorithm>
+
 #include "support/everywhere.hpp"
 
 namespace heed::test::kernel {
@@ -14,12 +16,18 @@ void check_scores(Random& random, std::int64_t rows, std::int64_t D, Kind kind, 
   const std::int64_t s_row = keys + random.between(0, 7);
   const Numbers q = random.numbers(kind, rows * D);
   const Ahead ahead = random_ahead(random);
+  const bool pieces = random.once_in(2);  // 16 keys each, anywhere
   check_everywhere(
-      describe("type rows keys D kind", k.type, rows, keys, D, kind),
+      describe("type rows keys D kind pieces", k.type, rows, keys, D, kind, pieces),
       [&](const Table& row, Arena& arena) {
         float* s = arena.output(rows, keys, s_row);
-        row.scores[k.type]({arena.input(q, rows, D, q_row), q_row, arena.input(k, keys, D, k_row), k_row, s, s_row,
-                            rows, keys, D, ahead});
+        std::vector<const void*> at;
+        for (std::int64_t j = 0; j < keys && pieces; j += kPanel) {
+          const std::int64_t here = std::min<std::int64_t>(kPanel, keys - j);
+          at.push_back(arena.input(part_of(k, D, j, here, 0, D), here, D, k_row));
+        }
+        row.scores[k.type]({arena.input(q, rows, D, q_row), q_row, pieces ? nullptr : arena.input(k, keys, D, k_row),
+                            k_row, s, s_row, rows, keys, D, ahead, pieces ? at.data() : nullptr});
         return arena.results();
       },
       [&](const Numbers& got) -> std::string {

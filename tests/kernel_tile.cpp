@@ -1,4 +1,5 @@
 // tile: every mode, register shape, layout of B and kind of range.
+#include <algorithm>
 #include <cmath>
 
 #include "support/everywhere.hpp"
@@ -46,18 +47,36 @@ void check_tile(Random& random, const Problem& p, const Stored& given = Stored(H
     }
   }
   const Ahead ahead = random_ahead(random);
+  // B in pieces of 16 steps anywhere, one of which may be left out.
+  const bool pieces = p.ranges != Ranges::kColumns && random.once_in(2);
+  const std::int64_t left_out = random.once_in(2) ? random.between(0, p.depth / kPanel) : -1;
+  const auto step_left_out = [&](std::int64_t k) { return pieces && k / kPanel == left_out; };
   const auto needed = [&](std::int64_t r, std::int64_t x) {
     return p.ranges != Ranges::kColumns || (x >= begin[at(r)] && x < end[at(r)]);
   };
 
   check_everywhere(
-      describe("type rows panels depth mode packed ranges kind", p.type, p.rows, p.panels, p.depth, p.mode, p.packed,
-               p.ranges, p.kind),
+      describe("type rows panels depth mode packed ranges kind pieces", p.type, p.rows, p.panels, p.depth, p.mode,
+               p.packed, p.ranges, p.kind, pieces),
       [&](const Table& row, Arena& arena) {
         Tile t{};
         t.a = arena.input(a, p.rows, p.depth, a_row);
         t.a_row = a_row;
-        t.b = p.packed ? arena.input(b, p.panels, p.depth * kPanel, b_panel) : arena.input(b, p.depth, columns, b_row);
+        std::vector<const void*> begins;
+        for (std::int64_t k = 0; k < p.depth && pieces; k += kPanel) {
+          const std::int64_t steps = std::min<std::int64_t>(kPanel, p.depth - k);
+          const Stored part = p.packed ? part_of(b, p.depth * kPanel, 0, p.panels, k * kPanel, steps * kPanel)
+                                       : part_of(b, columns, k, steps, 0, columns);
+          const void* here = p.packed ? arena.input(part, p.panels, steps * kPanel, b_panel)
+                                      : arena.input(part, steps, columns, b_row);
+          begins.push_back(step_left_out(k) ? nullptr : here);
+        }
+        if (pieces) {
+          t.b_pieces = begins.data();
+        } else {
+          t.b =
+              p.packed ? arena.input(b, p.panels, p.depth * kPanel, b_panel) : arena.input(b, p.depth, columns, b_row);
+        }
         t.b_row = b_row;
         t.b_panel = b_panel;
         t.c = p.mode == Tile::kStore ? arena.output(p.rows, columns, c_row) : arena.inout(c, p.rows, columns, c_row);
@@ -94,6 +113,7 @@ void check_tile(Random& random, const Problem& p, const Stored& given = Stored(H
             if (p.mode == Tile::kExtend) exact.add(old);
             if (p.mode == Tile::kUpdate) exact.add(old * double{alpha[at(r)]});
             for (std::int64_t k = from; k < to; ++k) {
+              if (step_left_out(k)) continue;
               const std::int64_t b_at = p.packed ? (x / kPanel * p.depth + k) * kPanel + x % kPanel : k * columns + x;
               exact.add(double{a[at(r * p.depth + k)]} * double{b.values[at(b_at)]});
             }

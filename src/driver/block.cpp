@@ -44,53 +44,51 @@ void Block::exclude(std::int32_t begin, std::int32_t end) {
   all_present_ = false;
 }
 
-// Rows of a block that crosses pages are used page by page if the pages are no smaller than a panel and values need no
-// room for their last columns; copying them to one place took as long as the work itself.
-bool Block::in_pieces(const Sequence& sequence) const {
+// Rows of a block that crosses pages are used where they lie if each 16 keys are in one page and values need no room
+// for their last columns; copying them to one place took as long as the work itself.
+bool Block::lies_in_pieces(const Sequence& sequence) const {
   if (args_.kv_panels != 0) return true;
-  if (packed_ || args_.page_size < kPanel || args_.Dv % kPanel != 0) return false;
-  return (sequence.begin + begin_) % args_.page_size + keys_count_ > args_.page_size;
+  if (packed_ || args_.page_size == 0 || args_.page_size % kPanel != 0 || args_.Dv % kPanel != 0) return false;
+  const std::int64_t first = sequence.begin + begin_;
+  return first % kPanel == 0 && first % args_.page_size + keys_count_ > args_.page_size;
 }
 
 void Block::load_pieces(const Sequence& sequence, std::int64_t kv_head) {
-  std::int32_t j = 0;
-  for (piece_count_ = 0; j < keys_count_; ++piece_count_) {
+  const std::int64_t k_step = kPanel * key_step() * element_bytes(args_.k.type);
+  const std::int64_t v_step = kPanel * value_step() * element_bytes(args_.v.type);
+  std::int64_t run = 0;
+  for (std::int64_t j = 0; j < keys_count_; j += run) {
     const std::int64_t slot = sequence.begin + begin_ + j, within = slot % args_.page_size;
     const std::int64_t page = problem_.page_of(sequence, slot);
-    Piece& piece = pieces_[piece_count_];
-    piece.first = j;
-    piece.keys = static_cast<std::int32_t>(least(args_.page_size - within, keys_count_ - j));
-    piece.k = piece.v = nullptr;
-    piece.next_keys = nullptr;
-    if (page < 0) {
-      exclude(j, j + piece.keys);
-    } else {
-      piece.k = in_page(args_.k, key_step(), page, kv_head, within);
-      piece.v = in_page(args_.v, value_step(), page, kv_head, within);
+    run = least(args_.page_size - within, keys_count_ - j);
+    if (page < 0) exclude(static_cast<std::int32_t>(j), static_cast<std::int32_t>(j + run));
+    const char* k = page < 0 ? nullptr : in_page(args_.k, key_step(), page, kv_head, within);
+    const char* v = page < 0 ? nullptr : in_page(args_.v, value_step(), page, kv_head, within);
+    for (std::int64_t x = 0; x < run; x += kPanel) {
+      key_pieces_[(j + x) / kPanel] = k == nullptr ? nullptr : k + x / kPanel * k_step;
+      value_pieces_[(j + x) / kPanel] = v == nullptr ? nullptr : v + x / kPanel * v_step;
     }
-    j += piece.keys;
   }
 }
 
 // For many rows: as packing leaves them, floats and in one piece, so that numbers are converted once.
 void Block::widen_panels() {
-  const std::int64_t D = args_.D, columns = at_.o_row;
-  for (int n = 0; n < piece_count_; ++n) {
-    const Piece& piece = pieces_[n];
-    const std::int64_t slots = (piece.keys + kPanel - 1) / kPanel * kPanel;
-    float* keys = memory_ + at_.keys + piece.first * D;
-    if (piece.k == nullptr) {
-      std::memset(keys, 0, static_cast<std::size_t>(slots * D) * sizeof(float));
+  const std::int64_t D = args_.D;
+  for (std::int64_t j = 0; j < keys_count_; j += kPanel) {
+    float* keys = memory_ + at_.keys + j * D;
+    const std::int64_t here = least(kPanel, keys_count_ - j);
+    const char* v = static_cast<const char*>(value_pieces_[j / kPanel]);
+    if (key_pieces_[j / kPanel] != nullptr) {
+      table_.widen[args_.k.type](key_pieces_[j / kPanel], 1.0f, keys, kPanel * D);
     } else {
-      table_.widen[args_.k.type](piece.k, 1.0f, keys, slots * D);
+      std::memset(keys, 0, static_cast<std::size_t>(kPanel * D) * sizeof(float));
     }
-    for (std::int64_t d = 0; d < columns; d += kPanel) {
-      float* values = memory_ + at_.values + d / kPanel * at_.values_panel + piece.first * kPanel;
-      if (piece.v == nullptr) {
-        std::memset(values, 0, static_cast<std::size_t>(piece.keys * kPanel) * sizeof(float));
+    for (std::int64_t d = 0; d < at_.o_row; d += kPanel) {
+      float* values = memory_ + at_.values + d / kPanel * at_.values_panel + j * kPanel;
+      if (v == nullptr) {
+        std::memset(values, 0, static_cast<std::size_t>(here * kPanel) * sizeof(float));
       } else {
-        table_.widen[args_.v.type](piece.v + d * args_.page_size * element_bytes(args_.v.type), 1.0f, values,
-                                   piece.keys * kPanel);
+        table_.widen[args_.v.type](v + d * args_.page_size * element_bytes(args_.v.type), 1.0f, values, here * kPanel);
       }
     }
   }
@@ -116,9 +114,8 @@ void Block::load(const Sequence& sequence, std::int64_t kv_head, std::int64_t be
   all_present_ = true;
   present_ = range(0, keys_count_);
   values_ahead_ = next_keys_ahead_ = {};
-  fetches_ = false;
-  piece_count_ = 0;
-  if (in_pieces(sequence)) {
+  in_pieces_ = lies_in_pieces(sequence);
+  if (in_pieces_) {
     load_pieces(sequence, kv_head);
     if (args_.k.type == HEED_INT8) load_scales(args_.k_scales, sequence, kv_head, memory_ + at_.k_scale);
     if (args_.v.type == HEED_INT8) load_scales(args_.v_scales, sequence, kv_head, memory_ + at_.v_scale);
@@ -173,77 +170,67 @@ void Block::scores(const float* q, std::int64_t q_row, std::int32_t rows, const 
     table_.tile[f32](tile);
     return;
   }
-  if (piece_count_ == 0) {
-    tile.ahead = values_ahead_;
-    return score_rows(keys_.data, keys_.row, 0, keys_count_, tile);
-  }
-  for (int n = 0; n < piece_count_; ++n) {
-    const Piece& piece = pieces_[n];
-    if (piece.k == nullptr) continue;
-    tile.ahead = ahead_of_scores(piece);
-    if (args_.kv_panels == 0) {
-      score_rows(piece.k, args_.k.stride_token, piece.first, piece.keys, tile);
-      continue;
-    }
-    Tile part = tile;
-    part.b = piece.k;
-    part.c += piece.first;
-    part.panels = (piece.keys + kPanel - 1) / kPanel;
-    set_spans(tile, piece.first, part.panels * kPanel, part);
-    table_.tile[args_.k.type](part);
+  tile.ahead = values_ahead_;
+  if (!in_pieces_) return score_keys(tile, 0, keys_count_);
+  for (std::int32_t p = 0, run = 1; p < panels(); p += run, run = 1) {
+    if (key_pieces_[p] == nullptr) continue;
+    while (p + run < panels() && follows(p + run)) ++run;
+    score_keys(tile, p * kPanel, static_cast<std::int32_t>(least(run * kPanel, keys_count_ - p * kPanel)));
+    tile.ahead = {};
   }
 }
 
-// Rows of keys that follow each other, `first` on. What `tile` says of keys is that of the block.
-void Block::score_rows(const char* k, std::int64_t k_row, std::int32_t first, std::int64_t keys,
-                       const Tile& tile) const {
+// Whether a piece can be worked on together with the one before it: rows if both are there, panels if they follow it.
+bool Block::follows(std::int32_t p) const {
+  const char* before = static_cast<const char*>(key_pieces_[p - 1]);
+  if (args_.kv_panels == 0) return key_pieces_[p] != nullptr;
+  return key_pieces_[p] == before + kPanel * key_step() * element_bytes(args_.k.type);
+}
+
+// The scores of `count` keys from `first` on, all of which are there. What `tile` says of keys is that of the block.
+void Block::score_keys(const Tile& tile, std::int32_t first, std::int32_t count) const {
+  const void* const* pieces = in_pieces_ ? key_pieces_ + first / kPanel : nullptr;
+  Tile part = tile;
+  part.c += first;
+  part.panels = (count + kPanel - 1) / kPanel;
+  if (args_.kv_panels != 0) {
+    part.b = pieces[0];
+    set_spans(tile, first, part.panels * kPanel, part);
+    table_.tile[args_.k.type](part);
+    return;
+  }
+  const std::int64_t k_row = in_pieces_ ? args_.k.stride_token : keys_.row;
   if (tile.rows <= kFewRows) {
     table_.scores[args_.k.type](
-        {tile.a, tile.a_row, k, k_row, tile.c + first, tile.c_row, tile.rows, keys, args_.D, tile.ahead});
+        {tile.a, tile.a_row, keys_.data, k_row, part.c, tile.c_row, tile.rows, count, args_.D, tile.ahead, pieces});
     return;
   }
   // What is fetched ahead is dealt out by time: packing takes about as long as so many rows' scores.
   constexpr std::int64_t kRowsLikePacking = 4;
   float* packed = memory_ + at_.keys;
-  for (std::int64_t j = 0; j < keys; j += kPackedAtOnce) {
-    const std::int64_t count = least(kPackedAtOnce, keys - j);
-    const char* here = k + j * k_row * element_bytes(args_.k.type);
-    const std::int64_t during_packing = count * kRowsLikePacking / (kRowsLikePacking + tile.rows);
-    table_.pack_keys[args_.k.type](here, k_row, count, args_.D, packed, part_of(tile.ahead, j, during_packing));
-    Tile part = tile;
-    part.b = packed;
-    part.c += first + j;
-    part.panels = static_cast<std::int32_t>((count + kPanel - 1) / kPanel);
-    part.ahead = part_of(tile.ahead, j + during_packing, count - during_packing);
-    set_spans(tile, first + static_cast<std::int32_t>(j), part.panels * kPanel, part);
+  part.b = packed;
+  for (std::int32_t j = 0; j < count; j += kPackedAtOnce) {
+    const std::int64_t here = least(kPackedAtOnce, count - j);
+    const std::int64_t first_ahead = tile.ahead.rows * j / count;
+    const std::int64_t ahead = tile.ahead.rows * (j + here) / count - first_ahead;
+    const std::int64_t during_packing = ahead * kRowsLikePacking / (kRowsLikePacking + tile.rows);
+    part.ahead = part_of(tile.ahead, first_ahead, during_packing);
+    for (std::int64_t x = 0, keys = 0; x < here; x += keys, part.ahead = {}) {
+      keys = in_pieces_ ? least(kPanel, here - x) : here;
+      const void* k = in_pieces_ ? pieces[(j + x) / kPanel] : keys_.data + j * k_row * element_bytes(args_.k.type);
+      table_.pack_keys[args_.k.type](k, k_row, keys, args_.D, packed + x * args_.D, part.ahead);
+    }
+    part.c = tile.c + first + j;
+    part.panels = static_cast<std::int32_t>((here + kPanel - 1) / kPanel);
+    part.ahead = part_of(tile.ahead, first_ahead + during_packing, ahead - during_packing);
+    set_spans(tile, first + j, part.panels * kPanel, part);
     table_.tile[f32](part);
-  }
-}
-
-// The steps of a tile that fall into each piece. More than one piece only with kExtend.
-void Block::run_pieces(const Tile& tile, std::int32_t first) {
-  for (int n = 0; n < piece_count_; ++n) {
-    const Piece& piece = pieces_[n];
-    const std::int32_t begin = static_cast<std::int32_t>(most(piece.first, first));
-    const std::int32_t end = static_cast<std::int32_t>(least(piece.first + piece.keys, first + tile.depth));
-    if (begin >= end || piece.v == nullptr) continue;
-    Tile part = tile;
-    part.a += begin - first;
-    part.b = piece.v + (begin - piece.first) * value_step() * element_bytes(args_.v.type);
-    part.b_row = value_step();
-    part.b_panel = args_.kv_panels != 0 ? args_.page_size * kPanel : kPanel;
-    part.panels = static_cast<std::int32_t>(at_.o_row / kPanel);
-    part.depth = end - begin;
-    set_spans(tile, begin - first, part.depth, part);
-    part.ahead = part_of(ahead_of_values(piece), begin - piece.first, part.depth);
-    table_.tile[args_.v.type](part);
   }
 }
 
 // Runs a tile over all value columns, key `first` on: whole panels where they lie or packed, the last partial one
 // through a copy that is filled up.
 void Block::run_tile(Tile& tile, std::int32_t first) {
-  if (piece_count_ > 0 && !packed_) return run_pieces(tile, first);
   float* scratch = memory_ + at_.values;
   if (packed_) {
     tile.b = scratch + first * kPanel;
@@ -253,13 +240,26 @@ void Block::run_tile(Tile& tile, std::int32_t first) {
     table_.tile[f32](tile);
     return;
   }
+  if (tile.depth == keys_count_) tile.ahead = next_keys_ahead_;
+  if (in_pieces_) {
+    tile.b_row = value_step();
+    tile.b_panel = args_.kv_panels != 0 ? args_.page_size * kPanel : kPanel;
+    tile.panels = static_cast<std::int32_t>(at_.o_row / kPanel);
+    if (first == 0) {
+      tile.b_pieces = value_pieces_;
+    } else {  // within one piece
+      tile.b = static_cast<const char*>(value_pieces_[first / kPanel]) +
+               first % kPanel * value_step() * element_bytes(args_.v.type);
+    }
+    table_.tile[args_.v.type](tile);
+    return;
+  }
   const std::int64_t whole = args_.Dv / kPanel;
   if (whole > 0) {
     tile.b = value(first, 0);
     tile.b_row = values_.row;
     tile.b_panel = kPanel;
     tile.panels = static_cast<std::int32_t>(whole);
-    tile.ahead = part_of(next_keys_ahead_, first, least(tile.depth, next_keys_ahead_.rows - first));
     table_.tile[values_.type](tile);
   }
   if (whole * kPanel == args_.Dv) return;
@@ -291,17 +291,7 @@ void Block::add_values(const float* p, std::int32_t rows, const std::int32_t* be
   tile.begin = begin;
   tile.end = end;
   tile.keys_are_columns = false;
-  if (packed_ || piece_count_ <= 1) return run_tile(tile, 0);
-  float* chains = memory_ + at_.gathered_values;  // the chain goes on from piece to piece
-  std::memset(chains, 0, static_cast<std::size_t>(rows * at_.o_row) * sizeof(float));
-  tile.c = chains;
-  tile.mode = Tile::kExtend;
-  run_pieces(tile, 0);
-  if (alpha == nullptr) {
-    std::memcpy(o, chains, static_cast<std::size_t>(rows * at_.o_row) * sizeof(float));
-    return;
-  }
-  for (std::int32_t r = 0; r < rows; ++r) update(chains + r * at_.o_row, alpha[r], o + r * at_.o_row);
+  run_tile(tile, 0);
 }
 
 // o = fma(o, alpha, chain)
@@ -315,8 +305,8 @@ void Block::add_attended_values(const float* p, const Attended& attended, float 
   std::memset(scratch, 0, static_cast<std::size_t>(at_.o_row) * sizeof(float));
   for (std::int32_t j = 0; j < keys_count_;) {
     const auto on = [&](std::int32_t key) { return ((attended.words[key / 64] >> (key % 64)) & 1u) != 0; };
-    std::int32_t run = 0;
-    while (j + run < keys_count_ && on(j + run)) ++run;
+    std::int32_t run = 0;  // within 16 keys, since values may lie in pieces
+    while (j + run < keys_count_ && on(j + run) && (run == 0 || (j + run) % kPanel != 0)) ++run;
     if (run > 0) {
       Tile tile{p + j, at_.s_row, nullptr,       0,       0,       scratch, at_.o_row, 1,
                 0,     run,       Tile::kExtend, nullptr, nullptr, nullptr, false};
@@ -331,18 +321,16 @@ bool Block::values_finite() {
   if (finite_known_) return finite_;
   finite_ = true;
   finite_known_ = true;
-  for (int n = 0; n < piece_count_ && finite_; ++n) {
-    const Piece& piece = pieces_[n];
-    for (std::int64_t d = 0; d < args_.Dv && finite_ && piece.v != nullptr; d += kPanel) {
-      for (std::int32_t j = 0; j < piece.keys && finite_; j += kPanel) {
-        const std::int64_t element = (args_.kv_panels != 0 ? d * args_.page_size : d) + j * value_step();
-        finite_ = table_.pack_values[args_.v.type](piece.v + element * element_bytes(args_.v.type), value_step(),
-                                                   least(kPanel, piece.keys - j), least(kPanel, args_.Dv - d),
-                                                   memory_ + at_.scratch_o, 0);
-      }
+  for (std::int64_t j = 0; j < keys_count_ && finite_ && in_pieces_; j += kPanel) {
+    const char* v = static_cast<const char*>(value_pieces_[j / kPanel]);
+    for (std::int64_t d = 0; d < args_.Dv && finite_ && v != nullptr; d += kPanel) {
+      const std::int64_t element = args_.kv_panels != 0 ? d * args_.page_size : d;
+      finite_ = table_.pack_values[args_.v.type](v + element * element_bytes(args_.v.type), value_step(),
+                                                 least(kPanel, keys_count_ - j), least(kPanel, args_.Dv - d),
+                                                 memory_ + at_.scratch_o, 0);
     }
   }
-  if (piece_count_ > 0) return finite_;
+  if (in_pieces_) return finite_;
   tail_packed_ = false;  // the scratch panel is used here
   for (std::int64_t d = 0; d < args_.Dv && finite_; d += kPanel) {
     for (std::int64_t j = 0; j < keys_count_ && finite_; j += kPanel) {

@@ -57,14 +57,9 @@ class Block {
     heed_type type;
   };
 
-  // What lies in one page: panels of the caller's or, where a block of rows crosses pages, rows. Offsets count keys of
-  // the block.
-  struct Piece {
-    std::int32_t first, keys;
-    const char *k, *v;      // null: the page isn't there
-    const char* next_keys;  // null: not to be fetched
-  };
-  static constexpr int kMostPieces = kBlock / kPanel + 1;  // a block may begin within a page
+  // Keys or values in pages: as many pointers as there may be, if a block begins within a page, and one more (see
+  // Ahead).
+  using Pieces = const void * [kBlock / kPanel + 2];
 
   Source locate(const heed_tensor& tensor, const Sequence& sequence, std::int64_t kv_head, std::int64_t columns,
                 float* gathered);
@@ -75,16 +70,16 @@ class Block {
     const std::int64_t element = page * tensor.stride_batch + kv_head * tensor.stride_head + within * step;
     return static_cast<const char*>(tensor.data) + element * element_bytes(tensor.type);
   }
-  bool in_pieces(const Sequence& sequence) const;
-  void set_spans(const Tile& tile, std::int32_t first, std::int32_t keys, Tile& part) const;
+  bool lies_in_pieces(const Sequence& sequence) const;
   void load_pieces(const Sequence& sequence, std::int64_t kv_head);
-  void fetch_keys(const Sequence& sequence, std::int64_t kv_head, std::int64_t slot);
-  Ahead ahead_of_scores(const Piece& piece) const;
-  Ahead ahead_of_values(const Piece& piece) const;
-  void score_rows(const char* k, std::int64_t k_row, std::int32_t first, std::int64_t keys, const Tile& tile) const;
+  Ahead pages_ahead(const heed_tensor& tensor, std::int64_t step, const Sequence& sequence, std::int64_t kv_head,
+                    std::int64_t begin, Pieces& pages) const;
+  void fetch_keys(const Sequence& sequence, std::int64_t kv_head, std::int64_t begin);
+  void set_spans(const Tile& tile, std::int32_t first, std::int32_t keys, Tile& part) const;
+  bool follows(std::int32_t p) const;
+  void score_keys(const Tile& tile, std::int32_t first, std::int32_t count) const;
   void widen_panels();
   void run_tile(Tile& tile, std::int32_t first);  // sets what is said of B, and changes C
-  void run_pieces(const Tile& tile, std::int32_t first);
   void update(const float* chain, float alpha, float* o);
   // Elements from a slot to the next of its page.
   std::int64_t key_step() const { return args_.kv_panels != 0 ? args_.D : args_.k.stride_token; }
@@ -105,10 +100,10 @@ class Block {
   bool tail_packed_ = false;
   bool all_present_ = true;
   Attended present_{};
-  Source keys_{}, values_{};  // row-major ones
-  Piece pieces_[kMostPieces];
-  int piece_count_ = 0;   // 0: row-major, in one place
-  bool fetches_ = false;  // pieces ahead
+  Source keys_{}, values_{};          // row-major ones
+  bool in_pieces_ = false;            // else row-major, in one place
+  Pieces key_pieces_, value_pieces_;  // of 16 keys each; null where no page is
+  Pieces value_pages_, next_key_pages_;
   Ahead values_ahead_, next_keys_ahead_;
 };
 

@@ -18,9 +18,15 @@ Ahead rows_ahead(const char* data, std::int64_t stride, std::int64_t columns, he
 }  // namespace
 
 Ahead part_of(const Ahead& ahead, std::int64_t first, std::int64_t rows) {
-  if (ahead.data == nullptr) return ahead;
-  const auto at = reinterpret_cast<std::uintptr_t>(ahead.data) + product(first, ahead.stride);
-  return {reinterpret_cast<const void*>(at), ahead.stride, ahead.bytes, rows};
+  Ahead part = ahead;
+  part.rows = rows;
+  if (ahead.pieces != nullptr) {
+    part.first += first;
+  } else {
+    const auto at = reinterpret_cast<std::uintptr_t>(ahead.data) + product(first, ahead.stride);
+    part.data = reinterpret_cast<const void*>(at);
+  }
+  return part;
 }
 
 bool Block::fetch_ahead(const Sequence& sequence, std::int64_t kv_head) {
@@ -30,40 +36,46 @@ bool Block::fetch_ahead(const Sequence& sequence, std::int64_t kv_head) {
   const std::int64_t key_bytes = args_.D * element_bytes(args_.k.type) + args_.Dv * element_bytes(args_.v.type);
   if (sequence.keys <= kNearBytes / key_bytes / args_.Hkv / args_.B) return false;
 
-  const std::int64_t next = begin_ + kBlock;
-  fetches_ = true;
-  for (int n = 0; n < piece_count_; ++n) {  // whose next keys are in a page of their own
-    Piece& piece = pieces_[n];
-    const std::int64_t key = next + piece.first, slot = sequence.begin + key;
-    const std::int64_t page = key < sequence.keys ? problem_.page_of(sequence, slot) : -1;
-    if (page >= 0) piece.next_keys = in_page(args_.k, key_step(), page, kv_head, slot % args_.page_size);
-  }
-  if (piece_count_ == 0) {
-    values_ahead_ = rows_ahead(values_.data, values_.row, args_.Dv, values_.type, keys_count_);
-    if (next < sequence.keys) fetch_keys(sequence, kv_head, sequence.begin + next);
-  }
+  values_ahead_ = in_pieces_ ? pages_ahead(args_.v, value_step(), sequence, kv_head, begin_, value_pages_)
+                             : rows_ahead(values_.data, values_.row, args_.Dv, values_.type, keys_count_);
+  if (begin_ + kBlock < sequence.keys) fetch_keys(sequence, kv_head, begin_ + kBlock);
   return true;
 }
 
-Ahead Block::ahead_of_scores(const Piece& piece) const {
-  if (!fetches_) return {};
-  if (args_.kv_panels == 0) return rows_ahead(piece.v, args_.v.stride_token, args_.Dv, args_.v.type, piece.keys);
-  const std::int64_t step = kPanel * element_bytes(args_.v.type);
-  return {piece.v, args_.page_size * step, piece.keys * step, at_.o_row / kPanel};
-}
-
-Ahead Block::ahead_of_values(const Piece& piece) const {
-  return rows_ahead(piece.next_keys, key_step(), args_.D, args_.k.type, piece.keys);
-}
-
 void Block::fetch_first_keys(const Sequence& sequence, std::int64_t kv_head) {
-  if (piece_count_ == 0 && sequence.keys > 0) fetch_keys(sequence, kv_head, sequence.begin);
+  if (sequence.keys > 0) fetch_keys(sequence, kv_head, 0);
 }
 
-void Block::fetch_keys(const Sequence& sequence, std::int64_t kv_head, std::int64_t slot) {
+void Block::fetch_keys(const Sequence& sequence, std::int64_t kv_head, std::int64_t begin) {
+  if (args_.page_size > 0) {
+    next_keys_ahead_ = pages_ahead(args_.k, key_step(), sequence, kv_head, begin, next_key_pages_);
+    return;
+  }
   std::int64_t run = 0;
-  const char* keys = problem_.slot(args_.k, sequence, kv_head, slot, &run);
+  const char* keys = problem_.slot(args_.k, sequence, kv_head, sequence.begin + begin, &run);
   next_keys_ahead_ = rows_ahead(keys, args_.k.stride_token, args_.D, args_.k.type, least(run, kBlock));
+}
+
+// The pages of a block's keys or values, each as if it were there from the block's first slot in it on to its end or to
+// the length of a block: a hint may say too much.
+Ahead Block::pages_ahead(const heed_tensor& tensor, std::int64_t step, const Sequence& sequence, std::int64_t kv_head,
+                         std::int64_t begin, Pieces& pages) const {
+  if (args_.page_size < kPanel) return {};
+  const std::int64_t end = least(begin + kBlock, sequence.keys), slots = least(args_.page_size, kBlock);
+  std::int64_t count = 0;
+  for (std::int64_t j = begin, run = 0; j < end; j += run) {
+    const std::int64_t slot = sequence.begin + j, within = slot % args_.page_size;
+    const std::int64_t page = problem_.page_of(sequence, slot);
+    run = args_.page_size - within;
+    pages[count++] = in_page(tensor, step, page < 0 ? 0 : page, kv_head, within);
+  }
+  pages[count] = pages[count - 1];
+  const std::int64_t bytes = element_bytes(tensor.type), columns = &tensor == &args_.k ? args_.D : args_.Dv;
+  if (args_.kv_panels == 0)
+    return {nullptr, tensor.stride_token * bytes, columns * bytes, count * slots, pages, slots, 0};
+  if (&tensor == &args_.k) return {nullptr, 0, slots * columns * bytes, count, pages, 1, 0};
+  const std::int64_t panels = at_.o_row / kPanel;
+  return {nullptr, args_.page_size * kPanel * bytes, slots * kPanel * bytes, count * panels, pages, panels, 0};
 }
 
 }  // namespace heed

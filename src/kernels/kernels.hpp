@@ -11,8 +11,12 @@ namespace heed {
 // What is needed next, for a kernel to fetch while it works: rows of `bytes` bytes, `stride` bytes apart. A hint: what
 // lies there is never looked at.
 struct Ahead {
-  const void* data = nullptr;  // null: nothing
-  std::int64_t stride = 0, bytes = 0, rows = 0;
+  const void* data = nullptr;
+  std::int64_t stride = 0, bytes = 0, rows = 0;  // rows 0: nothing
+  // Of rows that lie in several pieces: where each piece begins, one pointer more than there are, and its rows. The
+  // first row is number `first` of the first piece on.
+  const void* const* pieces = nullptr;  // null: all rows follow data
+  std::int64_t piece_rows = 0, first = 0;
 };
 
 // C[rows x 16 panels] (+)= A[rows x depth] . B[depth x 16 panels], every element one chain of fused multiply-adds over
@@ -39,6 +43,10 @@ struct Tile {
   bool keys_are_columns;
 
   Ahead ahead = {};
+
+  // Where B lies in pieces of 16 steps of depth: where each begins, for its first panel; null: these steps are left
+  // out. Null: B is in one piece, at b.
+  const void* const* b_pieces = nullptr;
 };
 
 // Scores of a few rows against row-major keys: s[r][j] = chain over d of q[r][d] * k[j][d].
@@ -51,6 +59,7 @@ struct Scores {
   std::int64_t s_row;
   std::int64_t rows, keys, D;
   Ahead ahead = {};
+  const void* const* pieces = nullptr;  // where each 16 keys begin; null: all follow k
 };
 
 // Step 3, and the scale of int8 keys, on a tile of scores. Each part that is off costs nothing.

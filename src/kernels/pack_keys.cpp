@@ -38,7 +38,7 @@ HEED_INLINE void pack_keys(const void* k_data, std::int64_t k_row, std::int64_t 
       pack_columns<T>(D, panel, lines,
                       [&](std::int64_t d) HEED_ALWAYS { return load_four_words(k + j * k_row + d, k_row); });
     } else if (D >= kColumns<T>) {
-      const FewRows<T> rows(k + j * k_row, k_row, here);
+      const FewRows<T> rows([&](std::int64_t x) HEED_ALWAYS { return k + (j + x) * k_row; }, here);
       const Mask exist = mask_of_bits((1u << here) - 1, 0);
       pack_columns<T>(D, panel, lines, [&](std::int64_t d) HEED_ALWAYS {
         FourWords words = rows.load_four_words(d);

@@ -18,9 +18,10 @@
 namespace heed::HEED_ROW {
 namespace {
 
-// Groups in flight: with 8 lanes 32 keys for one and two rows, 16 for three and four. The emulated row, whose every
-// loop takes seconds to compile, has some of it only.
-constexpr int kManyGroups = kEmulated ? 2 : 4, kFewGroups = kEmulated ? 1 : 2;
+// Groups in flight: with 8 lanes 32 keys for one and two rows, 16 for three and four. Old processors get small code,
+// and so does the emulated row, whose every loop takes seconds to compile.
+constexpr bool kSmall = kEmulated || HEED_X86_LANES == 4;
+constexpr int kManyGroups = kSmall ? 2 : 4, kFewGroups = kSmall ? 1 : 2;
 constexpr int kMostRows = kEmulated ? 2 : 4;
 
 // The keys behind the last G groups: one row takes them at once, because a group alone waits for its chain (17 keys, D
@@ -41,13 +42,20 @@ HEED_INLINE void extend(Chains<R, G>& chains, int g, const float* const (&q)[R],
   });
 }
 
-// Continues all chains over the columns of keys at k.
+// Where the vector of keys that begins with key j lies.
+template <class T>
+HEED_INLINE const T* keys_at(const Scores& t, std::int64_t j) {
+  if (t.pieces == nullptr) return static_cast<const T*>(t.k) + j * t.k_row;
+  return static_cast<const T*>(t.pieces[j / kPanel]) + j % kPanel * t.k_row;
+}
+
+// Continues all chains over the columns d of keys at k.
 template <int R, int G, class T>
-HEED_INLINE void extend_groups(Chains<R, G>& chains, const float* const (&q)[R], std::int64_t d, const T* k,
+HEED_INLINE void extend_groups(Chains<R, G>& chains, const float* const (&q)[R], std::int64_t d, const T* const (&k)[G],
                                std::int64_t k_row) {
 #pragma GCC unroll 4
   for (int g = 0; g < G; ++g) {
-    const T* group = k + g * kLanes * k_row;
+    const T* group = k[g] + d;
     asm("" : "+r"(group));  // its rows' addresses are made from it: kept one by one, they would fill the stack
     if constexpr (R > 2) asm("" : : : "memory");  // and q' is loaded anew: kept, it would push chains out of registers
     extend<T>(chains, g, q, d, load_four_words(group, k_row));
@@ -63,11 +71,12 @@ struct Piece {
 };
 
 template <class T>
-__attribute__((noinline)) void copy(const T* k, std::int64_t k_row, std::int64_t keys, Piece& piece) {
+__attribute__((noinline)) void copy(const T* const* k, std::int64_t k_row, std::int64_t keys, Piece& piece) {
 #pragma GCC unroll 1
   for (int j = 0; j < piece.lanes; ++j) {
+    const T* row = k[j / kLanes] + j % kLanes * k_row + piece.d;
 #pragma GCC unroll 1
-    for (int c = 0; c < piece.depth; ++c) piece.columns[c][j] = j < keys ? widen(k[j * k_row + c]) : 0.0f;
+    for (int c = 0; c < piece.depth; ++c) piece.columns[c][j] = j < keys ? widen(row[c]) : 0.0f;
   }
 }
 
@@ -86,7 +95,12 @@ __attribute__((noinline)) void extend_piece(Chains<R, G>& chains, const float* c
 template <class T, int R, int G>
 __attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int64_t j, std::int64_t keys,
                                      LinesAhead& lines) {
-  const T* k = static_cast<const T*>(t.k) + j * t.k_row;
+  const T* k[G];
+#pragma GCC unroll 4
+  for (int g = 0; g < G; ++g) {
+    const bool follows = t.pieces == nullptr || g * kLanes >= keys;  // or isn't used
+    k[g] = g > 0 && follows ? k[g - 1] + kLanes * t.k_row : keys_at<T>(t, j + g * kLanes);
+  }
   const float* q[R];
   Chains<R, G> chains;
 #pragma GCC unroll 4
@@ -100,10 +114,11 @@ __attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int6
   if (keys == G * kLanes) {
     for (; d + kColumns<T> <= t.D; d += kColumns<T>) {
       if (lines.any()) lines.fetch();
-      extend_groups(chains, q, d, k + d, t.k_row);
+      extend_groups(chains, q, d, k, t.k_row);
     }
   } else if constexpr (G == rest_groups(R, G)) {
-    const FewRows<T, G * kLanes> rows(k, t.k_row, keys);
+    const FewRows<T, G * kLanes> rows([&](std::int64_t x) HEED_ALWAYS { return k[x / kLanes] + x % kLanes * t.k_row; },
+                                      keys);
     for (; d + kColumns<T> <= t.D; d += kColumns<T>) {
       if (lines.any()) lines.fetch();
 #pragma GCC unroll 4
@@ -119,7 +134,7 @@ __attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int6
     for (; d < t.D; d += 4) {
       piece.d = d;
       piece.depth = t.D - d < 4 ? static_cast<int>(t.D - d) : 4;
-      copy(k + d, t.k_row, keys, piece);
+      copy<T>(k, t.k_row, keys, piece);
       extend_piece(rest, q, piece);
     }
     chains = rest;
@@ -154,19 +169,13 @@ HEED_INLINE void scores(const Scores& t) {
   LinesAhead lines(t.ahead, t.keys * (t.D / kColumns<T>));
   std::int64_t r = 0;
   for (; r + kMostRows <= t.rows; r += kMostRows) rows<T, kMostRows, kFewGroups>(t, r, lines);
-  switch (t.rows - r) {
-    case 3:
-      if constexpr (kMostRows > 3) rows<T, 3, kFewGroups>(t, r, lines);
-      break;
-    case 2:
-      if constexpr (kMostRows > 2) rows<T, 2, kManyGroups>(t, r, lines);
-      break;
-    case 1:
-      rows<T, 1, kManyGroups>(t, r, lines);
-      break;
-    default:
-      break;
+  if constexpr (kMostRows > 3 && !kSmall) {
+    if (t.rows - r == 3) return rows<T, 3, kFewGroups>(t, r, lines);
   }
+  if constexpr (kMostRows > 2) {
+    if (t.rows - r >= 2) rows<T, 2, kManyGroups>(t, r, lines), r += 2;
+  }
+  if (t.rows - r == 1) rows<T, 1, kManyGroups>(t, r, lines);
 }
 
 }  // namespace

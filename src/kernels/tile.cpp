@@ -70,8 +70,8 @@ HEED_INLINE Union keys_of(const Tile& t, std::int32_t r0, int rows, std::int32_t
 
 // R rows from r0, P panels from p.
 template <class T, int R, int P>
-HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::int32_t first, std::int32_t last,
-                           LinesAhead& lines) {
+HEED_INLINE void registers(const Tile& t, int shift, std::int32_t r0, std::int32_t p, std::int32_t first,
+                           std::int32_t last, LinesAhead& lines) {
   constexpr int V = P * kVectors;
   float* c = t.c + r0 * t.c_row + p * kPanel;
   Floats chain[R][V];
@@ -83,31 +83,40 @@ HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::
   const float* a[R];
   for (int r = 0; r < R; ++r) a[r] = t.a + (r0 + r) * t.a_row;
   const T* b[P];
-#pragma GCC unroll 8
-  for (int i = 0; i < P; ++i) b[i] = static_cast<const T*>(t.b) + (p + i) * t.b_panel + first * t.b_row;
   for (std::int64_t k = first; k < last;) {
-    std::int64_t end = last;
-    if (lines.any()) {
-      if (k + lines.steps() < last) end = k + lines.steps();
-      lines.fetch();
+    const T* piece = static_cast<const T*>(t.b_pieces[k >> shift]);
+    const std::int64_t next = ((k >> shift) + 1) << shift, piece_end = next < last ? next : last;
+    if (piece == nullptr) {
+      k = piece_end;
+      continue;
     }
+#pragma GCC unroll 8
+    for (int i = 0; i < P; ++i) b[i] = piece + (p + i) * t.b_panel + (k & ((std::int64_t{1} << shift) - 1)) * t.b_row;
 #pragma GCC unroll 1
-    for (; k < end; ++k) {
-      Floats row[V];
-#pragma GCC unroll 8
-      for (int i = 0; i < P; ++i) {
-#pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) {
-          row[i * kVectors + v] = load(b[i] + v * kLanes);
-          if constexpr (R > 1 && R * V + V < kShape.registers) hold(row[i * kVectors + v]);
-        }
-        b[i] += t.b_row;
+    while (k < piece_end) {
+      std::int64_t end = piece_end;
+      if (lines.any()) {
+        if (k + lines.steps() < end) end = k + lines.steps();
+        lines.fetch();
       }
+#pragma GCC unroll 1
+      for (; k < end; ++k) {
+        Floats row[V];
 #pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-        const Floats weight = broadcast(a[r][k]);
+        for (int i = 0; i < P; ++i) {
 #pragma GCC unroll 8
-        for (int v = 0; v < V; ++v) chain[r][v] = fma(weight, row[v], chain[r][v]);
+          for (int v = 0; v < kVectors; ++v) {
+            row[i * kVectors + v] = load(b[i] + v * kLanes);
+            if constexpr (R > 1 && R * V + V < kShape.registers) hold(row[i * kVectors + v]);
+          }
+          b[i] += t.b_row;
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+          const Floats weight = broadcast(a[r][k]);
+#pragma GCC unroll 8
+          for (int v = 0; v < V; ++v) chain[r][v] = fma(weight, row[v], chain[r][v]);
+        }
       }
     }
   }
@@ -128,20 +137,20 @@ HEED_INLINE void registers(const Tile& t, std::int32_t r0, std::int32_t p, std::
 
 // The rows r0 ... r0 + R - 1, in the panels p ... p + P - 1.
 template <class T, int R, int P>
-HEED_INLINE void rows_in(const Tile& t, std::int32_t r0, std::int32_t p, LinesAhead& lines) {
+HEED_INLINE void rows_in(const Tile& t, int shift, std::int32_t r0, std::int32_t p, LinesAhead& lines) {
   const Union u = keys_of(t, r0, R, t.keys_are_columns ? t.panels * kPanel : t.depth);
   if (t.keys_are_columns && ((p + P) * kPanel <= u.begin || p * kPanel >= u.end)) return;
   const std::int32_t first = t.keys_are_columns ? 0 : u.begin, last = t.keys_are_columns ? t.depth : u.end;
-  registers<T, R, P>(t, r0, p, first, last, lines);
+  registers<T, R, P>(t, shift, r0, p, first, last, lines);
 }
 
 // `rows` rows from r0, R at a time: P panels side by side from p on, as long as there are so many. Returns the next
 // panel.
 template <class T, int R, int P>
-HEED_INLINE std::int32_t side_by_side(const Tile& t, std::int32_t r0, std::int32_t rows, std::int32_t p,
+HEED_INLINE std::int32_t side_by_side(const Tile& t, int shift, std::int32_t r0, std::int32_t rows, std::int32_t p,
                                       LinesAhead& lines) {
   for (; p + P <= t.panels; p += P) {
-    for (std::int32_t r = r0; r < r0 + rows; r += R) rows_in<T, R, P>(t, r, p, lines);
+    for (std::int32_t r = r0; r < r0 + rows; r += R) rows_in<T, R, P>(t, shift, r, p, lines);
   }
   return p;
 }
@@ -149,21 +158,27 @@ HEED_INLINE std::int32_t side_by_side(const Tile& t, std::int32_t r0, std::int32
 // What is left beside P panels goes two by two where that is usual, so that not every shape has a loop more: one row,
 // and 4 rows, since 8 are twice 4 and their keys are packed two panels at a time.
 template <class T, int R>
-HEED_INLINE void all_panels(const Tile& t, std::int32_t r0, std::int32_t rows, LinesAhead& lines) {
+HEED_INLINE void all_panels(const Tile& t, int shift, std::int32_t r0, std::int32_t rows, LinesAhead& lines) {
   constexpr int P = kShape.panels[R];
-  std::int32_t p = side_by_side<T, R, P>(t, r0, rows, 0, lines);
-  if constexpr (P > 2 && (R == 1 || R == 4)) p = side_by_side<T, R, 2>(t, r0, rows, p, lines);
-  if constexpr (P > 1) side_by_side<T, R, 1>(t, r0, rows, p, lines);
+  std::int32_t p = side_by_side<T, R, P>(t, shift, r0, rows, 0, lines);
+  if constexpr (P > 2 && (R == 1 || R == 4)) p = side_by_side<T, R, 2>(t, shift, r0, rows, p, lines);
+  if constexpr (P > 1) side_by_side<T, R, 1>(t, shift, r0, rows, p, lines);
 }
 
 // `rows` rows from r0, R at a time. A function of its own, because GCC 12 spills the pointers of one shape's loop for
 // those of the others.
 template <class T, int R>
 __attribute__((noinline)) void by(const Tile& given, std::int32_t r0, std::int32_t rows, LinesAhead& lines) {
-  const Tile t = given;  // a copy that stores through c can't change: its members stay in registers
+  Tile t = given;  // a copy that stores through c can't change: its members stay in registers
+  int shift = 4;   // 2^shift steps of depth lie in each piece
+  static_assert(kPanel == 1 << 4);
+  if (t.b_pieces == nullptr) {
+    t.b_pieces = &given.b;
+    shift = 31;
+  }
   if constexpr (R < (kShape.even ? kShape.rows / 2 : kShape.rows)) rows = R;  // there are no more of so few
   lines.set_step(R * kShape.panels[R], kMostSteps);
-  if constexpr (R <= kShape.rows) all_panels<T, R>(t, r0, rows, lines);
+  if constexpr (R <= kShape.rows) all_panels<T, R>(t, shift, r0, rows, lines);
 }
 
 template <class T>

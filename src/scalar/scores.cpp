@@ -20,12 +20,13 @@ void scores(const Scores& t) {
     float* s = t.s + r * t.s_row;
     for (std::int64_t j = 0; j < t.keys; j += kPanel) {
       const std::int64_t keys = t.keys - j < kPanel ? t.keys - j : kPanel;
+      const T* rows = t.pieces == nullptr ? k + j * t.k_row : static_cast<const T*>(t.pieces[j / kPanel]);
       float chains[kPanel] = {};
       for (std::int64_t first = 0; first < t.D; first += kPiece) {
         const std::int64_t depth = t.D - first < kPiece ? t.D - first : kPiece;
         float piece[kPiece][kPanel] = {};
         for (std::int64_t x = 0; x < keys; ++x) {
-          for (std::int64_t d = 0; d < depth; ++d) piece[d][x] = widen(k[(j + x) * t.k_row + first + d]);
+          for (std::int64_t d = 0; d < depth; ++d) piece[d][x] = widen(rows[x * t.k_row + first + d]);
         }
         for (std::int64_t d = 0; d < depth; ++d) {
           HEED_LANES

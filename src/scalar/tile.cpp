@@ -11,9 +11,16 @@ namespace heed::HEED_ROW {
 
 namespace {
 
+// Row k of B in panel p; null: left out.
+template <class T>
+const T* b_row(const Tile& t, std::int32_t p, std::int32_t k) {
+  if (t.b_pieces == nullptr) return static_cast<const T*>(t.b) + p * t.b_panel + k * t.b_row;
+  const T* piece = static_cast<const T*>(t.b_pieces[k / kPanel]);
+  return piece == nullptr ? nullptr : piece + p * t.b_panel + k % kPanel * t.b_row;
+}
+
 template <class T>
 void tile(const Tile& t) {
-  const T* b = static_cast<const T*>(t.b);
   for (std::int32_t p = 0; p < t.panels; ++p) {
     for (std::int32_t r = 0; r < t.rows; ++r) {
       std::int32_t first = 0, last = t.depth;
@@ -29,7 +36,8 @@ void tile(const Tile& t) {
       HEED_LANES
       for (int x = 0; x < kPanel; ++x) chains[x] = t.mode == Tile::kExtend ? c[x] : 0.0f;
       for (std::int32_t k = first; k < last; ++k) {
-        const T* row = b + p * t.b_panel + k * t.b_row;
+        const T* row = b_row<T>(t, p, k);
+        if (row == nullptr) continue;
         HEED_LANES
         for (int x = 0; x < kPanel; ++x) chains[x] = fma(a[k], widen(row[x]), chains[x]);
       }

@@ -14,8 +14,15 @@ class LinesAhead {
  public:
   // work: all that is going to be done, in whatever unit.
   HEED_INLINE LinesAhead(const Ahead& ahead, std::int64_t work) {
-    if (ahead.data == nullptr || work == 0) return;
+    if (ahead.rows <= 0 || work == 0) return;
     line_ = reinterpret_cast<std::uintptr_t>(ahead.data);
+    if (ahead.pieces != nullptr) {
+      piece_ = ahead.pieces + ahead.first / ahead.piece_rows;
+      piece_rows_ = ahead.piece_rows;
+      rows_here_ = piece_rows_ - ahead.first % piece_rows_;
+      line_ = reinterpret_cast<std::uintptr_t>(*piece_) +
+              static_cast<std::uintptr_t>(ahead.first % piece_rows_) * static_cast<std::uintptr_t>(ahead.stride);
+    }
     bytes_ = static_cast<std::uintptr_t>(ahead.bytes);
     row_end_ = line_ + bytes_;
     to_next_row_ = static_cast<std::uintptr_t>(ahead.stride) - bytes_;
@@ -43,15 +50,19 @@ class LinesAhead {
   HEED_INLINE std::int64_t steps() const { return steps_; }
 
   HEED_INLINE void fetch() {
-    left_ -= lines_;
     std::uintptr_t line = line_;
-    std::int64_t n = lines_;
+    std::int64_t n = left_ < lines_ ? left_ : lines_;
+    left_ -= n;
 #pragma GCC unroll 1
     do {
       HEED_FETCH(line);
       line += kLine;
       if (__builtin_expect(line >= row_end_, 0)) {
         line = row_end_ + to_next_row_;
+        if (--rows_here_ == 0) {
+          line = reinterpret_cast<std::uintptr_t>(*++piece_);
+          rows_here_ = piece_rows_;
+        }
         row_end_ = line + bytes_;
       }
     } while (--n > 0);
@@ -62,6 +73,8 @@ class LinesAhead {
   static constexpr std::int64_t kLine = 64, kFewLines = 4, kOne = 1 << 16;  // pace_: lines / kOne
   std::uintptr_t line_ = 0, row_end_ = 0, to_next_row_ = 0, bytes_ = 0;
   std::int64_t left_ = 0, pace_ = 0, lines_ = 0, steps_ = 0;
+  const void* const* piece_ = nullptr;
+  std::int64_t piece_rows_ = 0, rows_here_ = INT64_MAX;
 };
 
 }  // namespace

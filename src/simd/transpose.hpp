@@ -84,11 +84,13 @@ template <class T, int N = kLanes>
 struct FewRows {
   const T* row[N];
 
-  HEED_INLINE FewRows(const T* p, std::int64_t stride, std::int64_t rows) {
+  // at(x): where row x lies.
+  template <class At>
+  HEED_INLINE FewRows(const At& at, std::int64_t rows) {
     const std::int64_t lanes = (rows + kLanes - 1) / kLanes * kLanes;
 #pragma GCC unroll 1
     for (std::int64_t x = 0; x < lanes; ++x) {
-      row[x] = p + (x < rows ? x : rows - 1) * stride;
+      row[x] = at(x < rows ? x : rows - 1);
       asm("" : : : "memory");  // not vectorised: it is no work, but much code
     }
   }

@@ -1,6 +1,8 @@
 #include "support/everywhere.hpp"
 
+#include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <deque>
 
 namespace heed::test::kernel {
 namespace {
@@ -15,8 +17,19 @@ void demand_none(const char* about, const std::string& problem) {
 Ahead random_ahead(Random& random) {
   if (random.once_in(3)) return {};
   const auto stride = static_cast<std::int64_t>(random.next());
-  return {reinterpret_cast<const void*>(random.next()), random.once_in(2) ? stride : stride % 4096,
-          random.between(1, 1000), random.between(0, 100)};
+  Ahead ahead{reinterpret_cast<const void*>(random.next()), random.once_in(2) ? stride : stride % 4096,
+              random.between(1, 1000), random.between(0, 100)};
+  if (random.once_in(2) || ahead.rows == 0) return ahead;
+  constexpr std::int64_t kMost = 9;
+  static std::deque<std::array<const void*, kMost + 1>> all;  // they stay, as a kernel's caller's do
+  all.emplace_back();
+  for (const void*& piece : all.back()) piece = random.once_in(9) ? nullptr : reinterpret_cast<void*>(random.next());
+  ahead.data = nullptr;
+  ahead.pieces = all.back().data();
+  ahead.piece_rows = random.between(1, 30);
+  ahead.first = random.between(0, kMost * ahead.piece_rows - 1);
+  ahead.rows = random.between(1, kMost * ahead.piece_rows - ahead.first);
+  return ahead;
 }
 
 void check_everywhere(const std::string& what, const Call& call, const Oracle& oracle) {

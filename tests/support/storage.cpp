@@ -108,6 +108,20 @@ void Stored::add(Code code) {
   values.push_back(decoded(type, code));
 }
 
+Stored part_of(const Stored& matrix, std::int64_t columns, std::int64_t row, std::int64_t rows, std::int64_t col,
+               std::int64_t cols) {
+  Stored part(matrix.type);
+  const std::size_t size = bytes_of(matrix.type);
+  for (std::int64_t r = row; r < row + rows; ++r) {
+    for (std::int64_t c = col; c < col + cols; ++c) {
+      const auto at = static_cast<std::size_t>(r * columns + c);
+      for (std::size_t byte = 0; byte < size; ++byte) part.bytes.push_back(matrix.bytes[at * size + byte]);
+      part.values.push_back(matrix.values[at]);
+    }
+  }
+  return part;
+}
+
 Stored every_code(heed_type type) {
   Stored all(type);
   for (Code code = 0; code < codes_of(type); ++code) all.add(code);

@@ -39,6 +39,10 @@ struct Stored {
   void add(Code code);
 };
 
+// `rows` x `cols` elements of a matrix with so many columns, from (row, col) on.
+Stored part_of(const Stored& matrix, std::int64_t columns, std::int64_t row, std::int64_t rows, std::int64_t col,
+               std::int64_t cols);
+
 // Every code of a type, each once (all but f32).
 Stored every_code(heed_type type);
 
