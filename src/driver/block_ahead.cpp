@@ -30,11 +30,12 @@ Ahead part_of(const Ahead& ahead, std::int64_t first, std::int64_t rows) {
 }
 
 bool Block::fetch_ahead(const Sequence& sequence, std::int64_t kv_head) {
-  // So little may be in the second-level cache already. More could be too, but an engine's other layers have passed
-  // through it since the last token.
-  constexpr std::int64_t kNearBytes = std::int64_t{1} << 18;
+  // What may be in the second-level cache already, where asking for it costs up to a half: all of a single head, or a
+  // quarter as much of several, between whose tokens an engine's other layers have passed through that cache.
+  const bool single = args_.Hkv == 1 && args_.B == 1;
+  const std::int64_t near_bytes = single ? std::int64_t{1} << 20 : std::int64_t{1} << 18;
   const std::int64_t key_bytes = args_.D * element_bytes(args_.k.type) + args_.Dv * element_bytes(args_.v.type);
-  if (sequence.keys <= kNearBytes / key_bytes / args_.Hkv / args_.B) return false;
+  if (sequence.keys <= near_bytes / key_bytes / args_.Hkv / args_.B) return false;
 
   values_ahead_ = in_pieces_ ? pages_ahead(args_.v, value_step(), sequence, kv_head, begin_, value_pages_)
                              : rows_ahead(values_.data, values_.row, args_.Dv, values_.type, keys_count_);
