@@ -11,7 +11,7 @@ namespace heed::api {
 class Scratch {
  public:
   // Of the 16 KiB that a call may use: a test measures the rest.
-  static constexpr std::size_t kStackBytes = 10 * 1024 - 512;
+  static constexpr std::size_t kStackBytes = 10 * 1024 - 256;
 
   Scratch(const heed_allocator& allocator, std::size_t bytes) : allocator_(allocator), bytes_(bytes) {
     if (bytes <= kStackBytes) {

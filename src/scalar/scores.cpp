@@ -13,7 +13,7 @@ namespace {
 
 template <class T>
 void scores(const Scores& t) {
-  constexpr int kPiece = 32;
+  constexpr int kPiece = 16;
   const T* k = static_cast<const T*>(t.k);
   for (std::int64_t r = 0; r < t.rows; ++r) {
     const float* q = t.q + r * t.q_row;
