@@ -12,8 +12,9 @@ constexpr std::int64_t kEveryCodeD = 256;
 
 void check_scores(Random& random, std::int64_t rows, std::int64_t D, Kind kind, const Stored& k) {
   const std::int64_t keys = static_cast<std::int64_t>(k.values.size()) / D;
-  const std::int64_t q_row = D + random.between(0, 3), k_row = D + random.between(0, 5);
-  const std::int64_t s_row = keys + random.between(0, 7);
+  const std::int64_t q_row = D + random.between(0, 3), s_row = keys + random.between(0, 7);
+  // That of a single key may be any number.
+  const std::int64_t k_row = keys == 1 ? static_cast<std::int64_t>(random.next()) : D + random.between(0, 5);
   const Numbers q = random.numbers(kind, rows * D);
   const Ahead ahead = random_ahead(random);
   const bool pieces = random.once_in(2);  // 16 keys each, anywhere

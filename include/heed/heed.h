@@ -121,7 +121,7 @@ typedef struct heed_tensor_out {
 /* ---- The kernels ----------------------------------------------------------------------------------------------- */
 
 /* Dot product of two vectors of n floats: 64 partial sums (index mod 64), then a fixed tree. It differs from a score of
- * heed_scores in its last bits on purpose: one chain per score would be 15 times slower for a single pair.
+ * heed_scores, which is one chain, in its last bits on purpose: a single chain would wait for each multiply-add.
  * n < 0, or a null pointer with n > 0: NaN. */
 HEED_API float heed_dot(const float* a, const float* b, int64_t n) HEED_NOEXCEPT;
 

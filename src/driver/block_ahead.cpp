@@ -57,8 +57,8 @@ void Block::fetch_keys(const Sequence& sequence, std::int64_t kv_head, std::int6
   next_keys_ahead_ = rows_ahead(keys, args_.k.stride_token, args_.D, args_.k.type, least(run, kBlock));
 }
 
-// The pages of a block's keys or values, each as if it were there from the block's first slot in it on to its end or to
-// the length of a block: a hint may say too much.
+// The pages of a block's keys or values, each as if it were there from the block's first slot in it on to
+// its end or to the length of a block: a hint may say too much.
 Ahead Block::pages_ahead(const heed_tensor& tensor, std::int64_t step, const Sequence& sequence, std::int64_t kv_head,
                          std::int64_t begin, Pieces& pages) const {
   if (args_.page_size < kPanel) return {};
@@ -68,15 +68,21 @@ Ahead Block::pages_ahead(const heed_tensor& tensor, std::int64_t step, const Seq
     const std::int64_t slot = sequence.begin + j, within = slot % args_.page_size;
     const std::int64_t page = problem_.page_of(sequence, slot);
     run = args_.page_size - within;
-    pages[count++] = in_page(tensor, step, page < 0 ? 0 : page, kv_head, within);
+    pages[count++] = page < 0 ? nullptr : in_page(tensor, step, page, kv_head, within);
   }
   pages[count] = pages[count - 1];
-  const std::int64_t bytes = element_bytes(tensor.type), columns = &tensor == &args_.k ? args_.D : args_.Dv;
-  if (args_.kv_panels == 0)
-    return {nullptr, tensor.stride_token * bytes, columns * bytes, count * slots, pages, slots, 0};
-  if (&tensor == &args_.k) return {nullptr, 0, slots * columns * bytes, count, pages, 1, 0};
-  const std::int64_t panels = at_.o_row / kPanel;
-  return {nullptr, args_.page_size * kPanel * bytes, slots * kPanel * bytes, count * panels, pages, panels, 0};
+  const bool keys = &tensor == &args_.k;
+  Ahead ahead = rows_ahead(nullptr, tensor.stride_token, keys ? args_.D : args_.Dv, tensor.type, count * slots);
+  ahead.pieces = pages;
+  ahead.piece_rows = slots;
+  if (args_.kv_panels == 0) return ahead;
+  // A head's keys are one row of a page; its values one of each 16 columns.
+  const std::int64_t bytes = element_bytes(tensor.type);
+  ahead.piece_rows = keys ? 1 : at_.o_row / kPanel;
+  ahead.stride = args_.page_size * kPanel * bytes;
+  ahead.bytes = slots * (keys ? args_.D : kPanel) * bytes;
+  ahead.rows = count * ahead.piece_rows;
+  return ahead;
 }
 
 }  // namespace heed

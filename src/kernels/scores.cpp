@@ -97,9 +97,8 @@ __attribute__((noinline)) void group(const Scores& t, std::int64_t r0, std::int6
                                      LinesAhead& lines) {
   const T* k[G];
 #pragma GCC unroll 4
-  for (int g = 0; g < G; ++g) {
-    const bool follows = t.pieces == nullptr || g * kLanes >= keys;  // or isn't used
-    k[g] = g > 0 && follows ? k[g - 1] + kLanes * t.k_row : keys_at<T>(t, j + g * kLanes);
+  for (int g = 0; g < G; ++g) {  // what isn't used is the first: the stride of a single key may be any number
+    k[g] = g * kLanes < keys ? keys_at<T>(t, j + g * kLanes) : k[0];
   }
   const float* q[R];
   Chains<R, G> chains;

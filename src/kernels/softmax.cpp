@@ -18,9 +18,10 @@
 namespace heed::HEED_ROW {
 namespace {
 
-constexpr std::int64_t kKept = 1024;                   // 131072 elements, 512 KiB: with x, half of a second-level cache
-constexpr std::int64_t kFarAhead = 512;                // elements: what a processor fetches by itself comes too late
-constexpr std::int64_t kFar = std::int64_t{1} << 15;   // elements from which on x may lie in memory
+constexpr std::int64_t kKept = 1024;                  // 131072 elements, 512 KiB: with x, half of a second-level cache
+constexpr std::int64_t kFarAhead = 512;               // elements: what a processor fetches by itself comes too late
+constexpr std::int64_t kFar = std::int64_t{1} << 15;  // elements from which on x may lie in memory
+static_assert(kKept * kBlock >= kFar, "a row that is read twice is fetched ahead");
 constexpr std::int64_t kPast = std::int64_t{1} << 18;  // elements whose weights are no use to a cache
 
 HEED_INLINE float finite_or_zero(float m) { return m == -kInfinity ? 0.0f : m; }
@@ -67,7 +68,7 @@ HEED_INLINE void for_each_panel(const float* x, float* p, std::int64_t n, Rest& 
   if (i < n) each(rest.panel, p == nullptr ? nullptr : rest.panel);
 }
 
-// Asks for the block that is needed so many blocks later. It need not exist.
+// Asks for the block that is needed kFarAhead elements later. It need not exist.
 HEED_INLINE void fetch_far_ahead(const float* x) {
   for (int i = 0; i < kBlock; i += 16)
     HEED_FETCH(reinterpret_cast<std::uintptr_t>(x) + (kFarAhead + i) * sizeof(float));
@@ -154,7 +155,7 @@ __attribute__((noinline)) float all_nan(float* weights, std::int64_t n, Floats n
 
 HEED_INLINE float lse(float m, float l) { return l == 0.0f ? -kInfinity : canonical(m + ln(l)); }
 
-// A row of one block: half of the instructions of one of many.
+// A row of one block, without all that rows of many need.
 __attribute__((noinline)) float softmax_of_block(const float* x, float* weights, std::int64_t n) {
   Rest rest(x, n);
   Floats not_a_number = broadcast(0.0f), sums[kVectors];
@@ -215,7 +216,7 @@ float softmax_f32(const void* x_data, float* weights, std::int64_t n) {
         multiply(weights + j, keys, rest, factor);
         continue;
       }
-      if (n >= kFar) fetch_far_ahead(x + j);
+      fetch_far_ahead(x + j);
       const Floats block_mu = broadcast(finite_or_zero(block_m));
       for_each_panel(x + j, weights + j, keys, rest, [&](const float* s, float* to) HEED_ALWAYS {
         for (int v = 0; v < kVectors; ++v) {

@@ -13,7 +13,7 @@ namespace {
 
 template <class T>
 void scores(const Scores& t) {
-  constexpr int kPiece = 16;
+  constexpr int kPiece = 16;  // columns at a time: a kilobyte of stack
   const T* k = static_cast<const T*>(t.k);
   for (std::int64_t r = 0; r < t.rows; ++r) {
     const float* q = t.q + r * t.q_row;
