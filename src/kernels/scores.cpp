@@ -74,9 +74,9 @@ template <class T>
 __attribute__((noinline)) void copy(const T* const* k, std::int64_t k_row, std::int64_t keys, Piece& piece) {
 #pragma GCC unroll 1
   for (int j = 0; j < piece.lanes; ++j) {
-    const T* row = k[j / kLanes] + j % kLanes * k_row + piece.d;
+    const T* row = j < keys ? k[j / kLanes] + j % kLanes * k_row + piece.d : nullptr;
 #pragma GCC unroll 1
-    for (int c = 0; c < piece.depth; ++c) piece.columns[c][j] = j < keys ? widen(row[c]) : 0.0f;
+    for (int c = 0; c < piece.depth; ++c) piece.columns[c][j] = row != nullptr ? widen(row[c]) : 0.0f;
   }
 }
 
