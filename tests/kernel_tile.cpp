@@ -133,7 +133,7 @@ void check_tile(heed_type type) {
   const Ranges ranges[] = {Ranges::kNone, Ranges::kColumns, Ranges::kDepth};
   const auto any_kind = [&] { return kKinds[random.between(0, 3)]; };
   // Every register shape: rows beyond two of the largest, panels beyond the most that stand side by side.
-  for (std::int64_t rows = 1; rows <= 14; ++rows) {
+  for (std::int64_t rows = 1; rows <= 18; ++rows) {
     for (std::int64_t panels = 1; panels <= 11; ++panels) {
       for (const Tile::Mode mode : modes) {
         check_tile(random, {type, rows, panels, random.between(1, 20), mode, random.once_in(2),

@@ -7,10 +7,10 @@
 // R rows x P panels of 16 columns stay in registers while k runs; per k, each row's a is broadcast once.
 //
 // Registers (8 lanes, 16 of them): 6 rows x 1 panel = 12 accumulators + 2 loads of B + 1 broadcast = 15. Per k: 12
-// multiply-adds on two ports = 6 cycles, in which 8 loads fit. (16 lanes, 32 of them): 6 rows x 2 panels = 12
-// accumulators + 2 loads + 1 broadcast = 15, and again 8 loads in 6 cycles. A multiply-add takes 4 cycles to finish, so
+// multiply-adds on two ports = 6 cycles, in which 8 loads fit. (16 lanes, 32 of them): 8 rows x 2 panels = 16
+// accumulators + 2 loads + 1 broadcast = 19, and 10 loads in 8 cycles. A multiply-add takes 4 cycles to finish, so
 // fewer than 8 accumulators leave the ports waiting: with fewer rows more panels go side by side (kShapes). More than
-// 12 accumulators gain nothing, and panels that stand side by side share the first-level cache.
+// 16 accumulators gain nothing (12 rows), and panels that stand side by side share the first-level cache.
 //
 // Order: panels outside, rows inside. A panel of B (16 columns x 128 k = 8 KiB) then stays in the first-level cache
 // while the rows' A passes by; the other way round B would be read from the second level once per 6 rows.
@@ -19,6 +19,8 @@
 // columns, what is computed too much is never read. Where keys are steps of depth, A is +0 and B finite there, so the
 // chains keep their bits (a chain may turn -0 into +0, which no result shows). Tails: none, panels are whole; C and B
 // are the caller's padded buffers, or B is row-major with whole panels.
+#include <type_traits>
+
 #include "simd/ahead.hpp"
 #include "simd/storage.hpp"
 
@@ -27,20 +29,22 @@ namespace {
 
 // THE TABLE of tile shapes: how many rows a register tile has, and how many panels of 16 columns it takes beside each
 // other for 1 ... rows of them. Accumulators = rows * panels * vectors per panel, and beside them the loads of B and
-// one broadcast. even: what doesn't fill whole tiles is dealt out, 8 rows as twice 4, because 6 and 2 would leave the
-// ports waiting for the 2; else the last tile takes the rest.
+// one broadcast. tall: rows of the tiles that come first, 0 for none; what doesn't fill them is dealt out evenly over
+// tiles of at most `rows` rows, or `fp8` where B is fp8, for less code. A tall tile is broken up rather than that fewer
+// than kTooFew rows are left: 9 rows as 5 and 4, because 8 and 1 would leave the ports waiting for the 1. Without tall
+// tiles the last tile takes the rest.
 struct Shape {
-  int lanes, registers, rows;
-  bool even;
-  int panels[7];
+  int lanes, registers, tall, rows, fp8;
+  int panels[9];
 };
 constexpr Shape kShapes[] = {
-    {4, 16, 2, false, {0, 2, 1}},              // 4 vectors per panel
-    {8, 16, 6, false, {0, 4, 2, 2, 1, 1, 1}},  // 2 vectors per panel
-    {16, 32, 6, true, {0, 4, 4, 4, 4, 2, 2}},  // 1 vector per panel
+    {4, 16, 0, 2, 2, {0, 2, 1}},                     // 4 vectors per panel
+    {8, 16, 0, 6, 6, {0, 4, 2, 2, 1, 1, 1}},         // 2 vectors per panel
+    {16, 32, 8, 6, 4, {0, 4, 4, 4, 4, 2, 2, 0, 2}},  // 1 vector per panel
 };
+constexpr std::int32_t kTooFew = 5;
 // For tests only: few shapes, each takes seconds to compile.
-constexpr Shape kEmulatedShape{16, 16, 2, true, {0, 2, 1}};
+constexpr Shape kEmulatedShape{16, 16, 3, 2, 2, {0, 2, 1, 1}};
 consteval Shape shape_of(int lanes) {
   if (kEmulated) return kEmulatedShape;
   for (const Shape& shape : kShapes) {
@@ -50,6 +54,10 @@ consteval Shape shape_of(int lanes) {
 }
 constexpr Shape kShape = shape_of(kLanes);
 static_assert(kShape.rows > 0, "a row of another width needs its line in the table");
+
+template <class T>
+constexpr int kMostRows =
+    std::is_same_v<T, storage::E4M3> || std::is_same_v<T, storage::E5M2> ? kShape.fp8 : kShape.rows;
 
 // Steps between two looks at what is to be fetched.
 constexpr std::int64_t kMostSteps = 32;
@@ -156,12 +164,13 @@ HEED_INLINE std::int32_t side_by_side(const Tile& t, int shift, std::int32_t r0,
 }
 
 // What is left beside P panels goes two by two where that is usual, so that not every shape has a loop more: one row,
-// and 4 rows, since 8 are twice 4 and their keys are packed two panels at a time.
+// and 4 rows, which are what 7 and 9 rows are dealt out to, whose keys are packed two panels at a time.
 template <class T, int R>
 HEED_INLINE void all_panels(const Tile& t, int shift, std::int32_t r0, std::int32_t rows, LinesAhead& lines) {
   constexpr int P = kShape.panels[R];
   std::int32_t p = side_by_side<T, R, P>(t, shift, r0, rows, 0, lines);
-  if constexpr (P > 2 && (R == 1 || R == 4)) p = side_by_side<T, R, 2>(t, shift, r0, rows, p, lines);
+  if constexpr (P > 2 && (R == 1 || (R == 4 && kMostRows < T >> R)))
+    p = side_by_side<T, R, 2>(t, shift, r0, rows, p, lines);
   if constexpr (P > 1) side_by_side<T, R, 1>(t, shift, r0, rows, p, lines);
 }
 
@@ -176,9 +185,9 @@ __attribute__((noinline)) void by(const Tile& given, std::int32_t r0, std::int32
     t.b_pieces = &given.b;
     shift = 31;
   }
-  if constexpr (R < (kShape.even ? kShape.rows / 2 : kShape.rows)) rows = R;  // there are no more of so few
+  if constexpr (R < (kShape.tall > 0 ? kMostRows<T> / 2 : kMostRows<T>)) rows = R;  // there are no more of so few
   lines.set_step(R * kShape.panels[R], kMostSteps);
-  if constexpr (R <= kShape.rows) all_panels<T, R>(t, shift, r0, rows, lines);
+  if constexpr (R <= kMostRows<T> || R == kShape.tall) all_panels<T, R>(t, shift, r0, rows, lines);
 }
 
 template <class T>
@@ -204,16 +213,25 @@ HEED_INLINE void by(std::int32_t height, const Tile& t, std::int32_t r0, std::in
 template <class T>
 HEED_INLINE void tile(const Tile& t) {
   LinesAhead lines(t.ahead, std::int64_t{t.rows} * t.panels * t.depth);
-  if (t.rows <= kShape.rows) return by<T>(t.rows, t, 0, t.rows, lines);
-  std::int32_t height = kShape.rows, rows = t.rows / height * height, rest = t.rows - rows;
-  if (kShape.even && rest > 0) {
-    const std::int32_t tiles = t.rows / height + 1;
-    rest = t.rows / tiles;
-    height = rest + 1;
-    rows = t.rows % tiles * height;
+  std::int32_t r0 = 0, left = t.rows;
+  if constexpr (kShape.tall > 0) {
+    const std::int32_t rest = left % kShape.tall;
+    r0 = left - rest;
+    if (rest > 0 && rest < kTooFew && r0 > 0) r0 -= kShape.tall;
+    if (r0 > 0) by<T, kShape.tall>(t, 0, r0, lines);
+    left -= r0;
   }
-  if (rows > 0) by<T>(height, t, 0, rows, lines);
-  by<T>(rest, t, rows, t.rows - rows, lines);
+  std::int32_t height = kMostRows<T>;
+  if (left <= height) return by<T>(left, t, r0, left, lines);
+  std::int32_t rows = left / height * height, rest = left - rows;
+  if (kShape.tall > 0 && rest > 0) {
+    const std::int32_t tiles = left / height + 1;
+    rest = left / tiles;
+    height = rest + 1;
+    rows = left % tiles * height;
+  }
+  if (rows > 0) by<T>(height, t, r0, rows, lines);
+  by<T>(rest, t, r0 + rows, left - rows, lines);
 }
 
 }  // namespace
