@@ -245,6 +245,9 @@ TEST_CASE("Nothing, and null pointers for it") {
     for (int d = 0; d < 8; ++d) CHECK(bits_of(y[d]) == 0);
     CHECK(y[8] == 7);
     CHECK(lse[0] == -kInfinity);
+    // No columns: ln(e + e^2) all the same.
+    demand(attend(Matrix(x, 1, 2), Matrix(nullptr, 2, 0), MutableMatrix(nullptr, 1, 0), lse));
+    CHECK(std::abs(lse[0] - 2.3132617f) < 1e-6f);
     CHECK(lse[1] == 7);
   });
 }

@@ -47,6 +47,7 @@ void check_tile(Random& random, const Problem& p, const Stored& given = Stored(H
     }
   }
   const Ahead ahead = random_ahead(random);
+  const auto any_row = static_cast<std::int64_t>(random.next());  // of a single row
   // B in pieces of 16 steps anywhere, one of which may be left out.
   const bool pieces = p.ranges != Ranges::kColumns && random.once_in(2);
   const std::int64_t left_out = random.once_in(2) ? random.between(0, p.depth / kPanel) : -1;
@@ -77,7 +78,7 @@ void check_tile(Random& random, const Problem& p, const Stored& given = Stored(H
           t.b =
               p.packed ? arena.input(b, p.panels, p.depth * kPanel, b_panel) : arena.input(b, p.depth, columns, b_row);
         }
-        t.b_row = b_row;
+        t.b_row = p.depth == 1 && !p.packed ? any_row : b_row;
         t.b_panel = b_panel;
         t.c = p.mode == Tile::kStore ? arena.output(p.rows, columns, c_row) : arena.inout(c, p.rows, columns, c_row);
         t.c_row = c_row;

@@ -137,12 +137,13 @@ HEED_API heed_code heed_scores(const heed_matrix* q, const heed_matrix* k, float
                                heed_status* status) HEED_NOEXCEPT;
 
 /* Weighted sums: out[r] = accumulator[r] + sum over j of weights[r][j] * v[j]. weights [R][n] and out [R][Dv] in
- * f32, v [n][Dv] in f32, f16, bf16 or fp8; accumulator [R][Dv] in f32 may be null, or out itself. */
+ * f32, v [n][Dv] in f32, f16, bf16 or fp8, Dv at most 2^24; accumulator [R][Dv] in f32 may be null, or out itself. */
 HEED_API heed_code heed_weighted_sum(const heed_matrix* weights, const heed_matrix* v, const heed_matrix* accumulator,
                                      const heed_matrix_out* out, heed_status* status) HEED_NOEXCEPT;
 
 /* Softmax and weighted sum fused, no weights stored: out[r] = softmax(s[r]) . v, lse[r] (may be null). s [R][n],
- * v [n][Dv] in f32, f16, bf16 or fp8, out [R][Dv]. The same bits as heed_attention whose scores are s. */
+ * v [n][Dv] in f32, f16, bf16 or fp8, Dv at most 2^24, out [R][Dv]. The same bits as heed_attention whose scores are s.
+ */
 HEED_API heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_matrix_out* out, float* lse,
                                heed_status* status) HEED_NOEXCEPT;
 

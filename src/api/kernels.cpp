@@ -1,6 +1,7 @@
 #include <cinttypes>
 #include <cmath>
 
+#include "api/checks.hpp"
 #include "api/memory.hpp"
 #include "api/status.hpp"
 #include "api/validate.hpp"
@@ -25,6 +26,12 @@ heed_code check_equal(const char* a_name, std::int64_t a, const char* b_name, st
 
 heed_code out_of_memory(std::size_t bytes, heed_status* status) {
   return api::fail(status, HEED_OUT_OF_MEMORY, "malloc: no memory for %zu bytes", bytes);
+}
+
+// What attention's Dv is.
+heed_code check_columns(const heed_matrix& v, heed_status* status) {
+  if (v.cols <= api::kLargestDimension) return HEED_OK;
+  return api::fail(status, HEED_INVALID_ARGUMENT, "v.cols: %" PRId64 " is more than 2^24", v.cols);
 }
 
 template <class... Matrices>
@@ -76,6 +83,7 @@ heed_code heed_weighted_sum(const heed_matrix* weights, const heed_matrix* v, co
   HEED_RETURN_IF_FAILED(check_equal("v.rows", v->rows, "weights.cols", weights->cols, status));
   HEED_RETURN_IF_FAILED(check_equal("out.rows", out->rows, "weights.rows", weights->rows, status));
   HEED_RETURN_IF_FAILED(check_equal("out.cols", out->cols, "v.cols", v->cols, status));
+  HEED_RETURN_IF_FAILED(check_columns(*v, status));
   Rows start{};
   if (accumulator != nullptr) {
     HEED_RETURN_IF_FAILED(api::check_matrix(api::shape_of("accumulator", *accumulator), status));
@@ -100,6 +108,7 @@ heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_mat
   HEED_RETURN_IF_FAILED(check_equal("v.rows", v->rows, "s.cols", s->cols, status));
   HEED_RETURN_IF_FAILED(check_equal("out.rows", out->rows, "s.rows", s->rows, status));
   HEED_RETURN_IF_FAILED(check_equal("out.cols", out->cols, "v.cols", v->cols, status));
+  HEED_RETURN_IF_FAILED(check_columns(*v, status));
   if (lse != nullptr) HEED_RETURN_IF_FAILED(api::check_matrix({"lse", lse, s->rows, 1, 1, HEED_F32}, status));
   if (s->rows == 0) return api::succeed(status);
 
@@ -112,14 +121,15 @@ heed_code heed_attend(const heed_matrix* s, const heed_matrix* v, const heed_mat
   args.Lq = s->rows;
   args.Lkv = s->cols;
   args.Dv = v->cols;
-  args.v = {v->data, 0, 0, rows_of(*v).stride, v->type};
+  // Without keys or columns a pointer may be null, which to the driver would mean that scores are to be computed, or
+  // that a page is absent.
+  static constexpr float kNothing = 0.0f;
+  args.v = {v->cols == 0 ? &kNothing : v->data, 0, 0, rows_of(*v).stride, v->type};
   args.out = {out->data, 0, 0, rows_of(*out).stride, HEED_F32};
   args.lse = lse;
   args.lse_stride_token = 1;
   problem.group = 1;
-  // Without keys the pointer may be null, which to the driver would mean that scores are to be computed.
-  static constexpr float kNoScores = 0.0f;
-  problem.scores = s->cols == 0 ? &kNoScores : static_cast<const float*>(s->data);
+  problem.scores = s->cols == 0 ? &kNothing : static_cast<const float*>(s->data);
   problem.scores_row = rows_of(*s).stride;
   run.table = table;
   Plan plan;

@@ -11,7 +11,8 @@ using dispatch::f32;
 
 }  // namespace
 
-// A block that crosses from one page to another is gathered: its rows are copied to where they follow each other.
+// A block that crosses from one page to another, and whose rows can't be used where they lie, is gathered: they are
+// copied to where they follow each other. So is one in a page that is absent.
 Block::Source Block::locate(const heed_tensor& tensor, const Sequence& sequence, std::int64_t kv_head,
                             std::int64_t columns, float* gathered) {
   const std::int64_t first = sequence.begin + begin_;

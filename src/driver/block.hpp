@@ -38,8 +38,8 @@ class Block {
   void scores(const float* q, std::int64_t q_row, std::int32_t rows, const std::int32_t* begin, const std::int32_t* end,
               float* s) const;
 
-  // o = fma(o, alpha, sum over the keys of p * v), or just the sum where alpha is null, rows with their spans. exact:
-  // every row attends all keys of its span and all spans are the same; otherwise the values of this block are finite.
+  // o = fma(o, alpha, sum over the keys of p * v), or just the sum where alpha is null, rows with their spans. Either
+  // every row attends all keys of its span and all spans are the same, or the values of this block are finite.
   void add_values(const float* p, std::int32_t rows, const std::int32_t* begin, const std::int32_t* end,
                   const float* alpha, float* o);
 
@@ -60,6 +60,8 @@ class Block {
   // Keys or values in pages: as many pointers as there may be, if a block begins within a page, and one more (see
   // Ahead).
   using Pieces = const void * [kBlock / kPanel + 2];
+  // A block's keys in pages of at least 16, each in pieces of 16 and a rest; and one more.
+  static constexpr int kMostPages = 2 * kBlock / kPanel + 2;
 
   Source locate(const heed_tensor& tensor, const Sequence& sequence, std::int64_t kv_head, std::int64_t columns,
                 float* gathered);
@@ -73,7 +75,7 @@ class Block {
   bool lies_in_pieces(const Sequence& sequence) const;
   void load_pieces(const Sequence& sequence, std::int64_t kv_head);
   Ahead pages_ahead(const heed_tensor& tensor, std::int64_t step, const Sequence& sequence, std::int64_t kv_head,
-                    std::int64_t begin, Pieces& pages) const;
+                    std::int64_t begin, const void** pages) const;
   void fetch_keys(const Sequence& sequence, std::int64_t kv_head, std::int64_t begin);
   void set_spans(const Tile& tile, std::int32_t first, std::int32_t keys, Tile& part) const;
   bool follows(std::int32_t p) const;
@@ -103,7 +105,7 @@ class Block {
   Source keys_{}, values_{};          // row-major ones
   bool in_pieces_ = false;            // else row-major, in one place
   Pieces key_pieces_, value_pieces_;  // of 16 keys each; null where no page is
-  Pieces value_pages_, next_key_pages_;
+  const void *value_pages_[kMostPages], *next_key_pages_[kMostPages];
   Ahead values_ahead_, next_keys_ahead_;
 };
 

@@ -57,19 +57,23 @@ void Block::fetch_keys(const Sequence& sequence, std::int64_t kv_head, std::int6
   next_keys_ahead_ = rows_ahead(keys, args_.k.stride_token, args_.D, args_.k.type, least(run, kBlock));
 }
 
-// The pages of a block's keys or values, each as if it were there from the block's first slot in it on to
-// its end or to the length of a block: a hint may say too much.
+// A block's keys or values in those of its pages that are there: rows in pieces of 16, panels in a piece for each page.
+// The last piece of a page is as long as the others: a hint may say too much.
 Ahead Block::pages_ahead(const heed_tensor& tensor, std::int64_t step, const Sequence& sequence, std::int64_t kv_head,
-                         std::int64_t begin, Pieces& pages) const {
+                         std::int64_t begin, const void** pages) const {
   if (args_.page_size < kPanel) return {};
-  const std::int64_t end = least(begin + kBlock, sequence.keys), slots = least(args_.page_size, kBlock);
+  const std::int64_t end = least(begin + kBlock, sequence.keys);
+  const std::int64_t slots = args_.kv_panels != 0 ? least(args_.page_size, kBlock) : kPanel;
   std::int64_t count = 0;
   for (std::int64_t j = begin, run = 0; j < end; j += run) {
     const std::int64_t slot = sequence.begin + j, within = slot % args_.page_size;
     const std::int64_t page = problem_.page_of(sequence, slot);
-    run = args_.page_size - within;
-    pages[count++] = page < 0 ? nullptr : in_page(tensor, step, page, kv_head, within);
+    run = least(args_.page_size - within, end - j);
+    for (std::int64_t x = 0; x < run && page >= 0; x += slots) {
+      pages[count++] = in_page(tensor, step, page, kv_head, within + x);
+    }
   }
+  if (count == 0) return {};
   pages[count] = pages[count - 1];
   const bool keys = &tensor == &args_.k;
   Ahead ahead = rows_ahead(nullptr, tensor.stride_token, keys ? args_.D : args_.Dv, tensor.type, count * slots);

@@ -272,7 +272,7 @@ void Worker::end_split(std::int64_t r, std::int64_t split) {
     state[0] = m;
     state[1] = l;
     state[2] = part_any()[r] != 0 ? 1.0f : 0.0f;
-    std::memcpy(state + kPanel, part_o(r), float_bytes(at_.o_row));
+    if (part_any()[r] != 0) std::memcpy(state + kPanel, part_o(r), float_bytes(at_.o_row));
     return;
   }
   if (part_any()[r] == 0) return;

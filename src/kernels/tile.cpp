@@ -81,7 +81,7 @@ template <class T, int R, int P>
 HEED_INLINE void registers(const Tile& t, int shift, std::int32_t r0, std::int32_t p, std::int32_t first,
                            std::int32_t last, LinesAhead& lines) {
   constexpr int V = P * kVectors;
-  float* c = t.c + r0 * t.c_row + p * kPanel;
+  float* c = t.c + r0 * t.c_row + std::int64_t{p} * kPanel;
   Floats chain[R][V];
   for (int r = 0; r < R; ++r) {
     for (int v = 0; v < V; ++v) {
@@ -185,6 +185,7 @@ __attribute__((noinline)) void by(const Tile& given, std::int32_t r0, std::int32
     t.b_pieces = &given.b;
     shift = 31;
   }
+  if (t.depth == 1) t.b_row = 0;  // of a single row it may be any number, and is added once more than it is needed
   if constexpr (R < (kShape.tall > 0 ? kMostRows<T> / 2 : kMostRows<T>)) rows = R;  // there are no more of so few
   lines.set_step(R * kShape.panels[R], kMostSteps);
   if constexpr (R <= kMostRows<T> || R == kShape.tall) all_panels<T, R>(t, shift, r0, rows, lines);

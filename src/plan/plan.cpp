@@ -46,7 +46,7 @@ void make_layout(Plan& plan) {
   at.s = take(tile_rows * at.s_row);
   at.keys = take(packed ? block * D : rows > kFewRows ? least(kPackedAtOnce, block) * D : 0);
   at.gathered_keys = take(gathered ? block * D : 0);
-  at.gathered_values = take(gathered ? most(block * Dv, tile_rows * value_columns) : 0);
+  at.gathered_values = take(gathered ? block * Dv : 0);
   at.k_scale = take(plan.shape.k_type == HEED_INT8 ? block : 0);
   at.v_scale = take(plan.shape.v_type == HEED_INT8 ? block : 0);
   at.part_lanes = take(rows * kPanel);

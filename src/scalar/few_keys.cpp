@@ -1,8 +1,10 @@
 // Attention of one kv head's query rows over at most 16 keys, from tensors to results.
 //
-//   q'_d = q_d * scale     s_j = fma(q'_d, k_jd, s_j) for d = 0 ... D-1, from +0                             (steps 1,
-//   2) m = max(s_j), mu = m, or 0 if m = -inf      p_j = 2^((s_j - mu) * log2e)      l = tree(p)                (steps
-//   5, 6) o = fma(p_j, v_j, o) over attended j in order, from +0      out = o / l + 0      lse = m + ln l (steps 7, 9)
+//   q'_d = q_d * scale     s_j = fma(q'_d, k_jd, s_j) for d = 0 ... D-1, from +0                           (steps 1, 2)
+//
+//   m = max(s_j), mu = m, or 0 if m = -inf     p_j = 2^((s_j - mu) * log2e)     l = tree(p)                (steps 5, 6)
+//
+//   o = fma(p_j, v_j, o) over attended j in order, from +0     out = o / l + 0     lse = m + ln l          (steps 7, 9)
 //
 // There is one panel, one block and one split, and no state before them: a = 0, L = p, and nothing is folded. A row
 // without an attended key has out = +0 and lse = -inf, and so it comes out of the formulas: l = 0.

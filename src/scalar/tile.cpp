@@ -31,7 +31,7 @@ void tile(const Tile& t) {
         last = t.end[r];
       }
       const float* a = t.a + r * t.a_row;
-      float* c = t.c + r * t.c_row + p * kPanel;
+      float* c = t.c + r * t.c_row + std::int64_t{p} * kPanel;
       float chains[kPanel];
       HEED_LANES
       for (int x = 0; x < kPanel; ++x) chains[x] = t.mode == Tile::kExtend ? c[x] : 0.0f;
